@@ -8,8 +8,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use toolgate_mcp::modern::annotations::{Annotation, PREFIX, of_tool};
-use toolgate_mcp::modern::{
+use toolgate_mcp::sessionless::annotations::{Annotation, PREFIX, of_tool};
+use toolgate_mcp::sessionless::{
     About, Heads, VERSION, described, header_text, header_value, heads_of, judge, without_claims,
 };
 use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_agent};

@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 use toolgate_policy::{Known, Policy, format, import_intercept};
 
 fuzz_target!(|text: &str| {
-    let known = Known { servers: vec!["zulip".to_owned()], tools: None };
+    let known = Known { servers: vec!["zulip".to_owned()], ..Known::default() };
     let loaded = Policy::load("p", text, &known);
     for problem in &loaded.problems {
         assert!(problem.line >= 1 && problem.column >= 1);

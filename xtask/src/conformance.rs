@@ -1,7 +1,8 @@
-//! The official conformance suite against our fixture, directly and through toolgate.
+//! The official conformance suite against two servers, directly and through toolgate.
 //!
-//! Direct runs establish what the fixture (`crates/testkit/src/conformance.rs`) achieves on its
-//! own: no check may fail. Every other run must give exactly that, check by check; known
+//! Direct runs establish what a server achieves on its own. Our fixture
+//! (`crates/testkit/src/conformance.rs`) must pass every check; server-everything, which this
+//! project did not write, passes some. Every other run must give exactly that, check by check; known
 //! differences are in `differences.json` with their reason, are rendered in `docs/conformance.md`,
 //! and fail the run once they are equal again. toolgate runs with a grant and a policy; the suite
 //! cannot send a token, so a front adds it. In `leg` the suite tests a client through toolgate.
@@ -27,6 +28,7 @@ use self::peers::{Fixture, Front, Suite};
 use crate::cargo::cargo;
 use crate::gate::Gate;
 use crate::peers::folder;
+use crate::real::servers::start_everything;
 use crate::report::{each, say};
 
 /// The revisions of the protocol that the suite knows the requirements of.
@@ -43,8 +45,17 @@ struct Through {
     what: &'static str,
 }
 
+/// The server that this project did not write.
+const EVERYTHING: &str = "everything";
+
 /// Slow ones first.
 const THROUGH: &[Through] = &[
+    Through {
+        name: "everything-http",
+        revision: LEGACY,
+        server: EVERYTHING,
+        what: "2025-11-25, server-everything over HTTP",
+    },
     Through {
         name: "modern-http",
         revision: MODERN,
@@ -95,12 +106,17 @@ pub(crate) fn run() -> Result<()> {
     fs::create_dir_all(&work)?;
     let suite = Suite::find(&work)?;
     let both = Fixture::start(&work, "both")?;
-    let direct = direct(&suite, &both)?;
+    let (_everything, everything_url) = start_everything(&work)?.listens()?;
+    let mut direct = direct(&suite, &both)?;
+    let alone = suite.run("direct-everything", LEGACY, &everything_url)?.checks;
+    say(&format!("        direct-everything: {}", alone.summary()));
+    direct.insert(EVERYTHING, alone);
 
     let (legacy, modern) = (Fixture::start(&work, "legacy")?, Fixture::start(&work, "modern")?);
     let servers = serde_json::json!({
         "both": {"url": both.url},
         "child": {"command": peers::fixture(), "args": ["stdio"]},
+        EVERYTHING: {"url": everything_url},
         "legacy": {"url": legacy.url},
         "modern": {"url": modern.url},
     });
@@ -113,7 +129,8 @@ pub(crate) fn run() -> Result<()> {
         |run| {
             let url = front.url(run.server);
             let found = suite.run(run.name, run.revision, &url)?.checks;
-            let direct = direct.get(run.revision).context("no direct run")?;
+            let alone = if run.server == EVERYTHING { EVERYTHING } else { run.revision };
+            let direct = direct.get(alone).context("no direct run")?;
             say(&format!("        {}: {} ({})", run.name, found.summary(), run.what));
             differences.judge(run.name, direct, &found)
         },
@@ -121,7 +138,7 @@ pub(crate) fn run() -> Result<()> {
     each(LEGS.to_vec(), |leg| leg.name.to_owned(), |leg| leg.run(&suite, &differences))
 }
 
-/// The results of the fixture alone, by revision; nothing may fail.
+/// The results of our fixture alone, by revision; nothing may fail.
 fn direct(suite: &Suite, fixture: &Fixture) -> Result<BTreeMap<&'static str, Checks>> {
     let found = Mutex::new(BTreeMap::new());
     each(

@@ -39,6 +39,26 @@ fn security_bars_is_one_table() {
     assert_eq!(rest, [] as [&str; 0], "lines after the first table");
 }
 
+#[test]
+fn every_attack_page_names_tests_that_exist() {
+    let pages = root().join("docs/attacks").read_dir().unwrap();
+    let names = pages.map(|page| page.unwrap().file_name().into_string().unwrap());
+    let index = page("docs/attacks/README.md");
+    for name in names.filter(|name| name != "README.md") {
+        assert!(index.contains(&format!("]({name})")), "docs/attacks/README.md lacks `{name}`");
+        let text = page(&format!("docs/attacks/{name}"));
+        let proof = text.split("## Proven by").nth(1);
+        let proof = proof.unwrap_or_else(|| panic!("{name}: no section `Proven by`"));
+        let rows: Vec<&str> = proof.lines().filter(|line| line.starts_with("| ")).skip(1).collect();
+        assert!(!rows.is_empty(), "{name}: names no test");
+        for row in rows {
+            let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+            let [_, held_by] = cells[..] else { panic!("{name}: two columns: {row}") };
+            check_test(&name, held_by);
+        }
+    }
+}
+
 /// The ids in the first column of all tables of a page.
 fn ids(text: &str) -> BTreeSet<&str> {
     text.lines()
@@ -73,13 +93,18 @@ fn promises(text: &str) -> BTreeSet<&str> {
         let row: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
         let [id, _, held_by] = row[..] else { panic!("three columns: {row:?}") };
         seen.insert(id);
-        let quoted: Vec<&str> = held_by.split('`').filter(|part| !part.trim().is_empty()).collect();
-        let [file, name] = quoted[..] else { panic!("a file and a test: {held_by}") };
-        let source = std::fs::read_to_string(root().join(file));
-        let source = source.unwrap_or_else(|error| panic!("{id}: `{file}`: {error}"));
-        assert!(is_test(&source, name), "{id}: there is no test `{name}` in `{file}`");
+        check_test(id, held_by);
     }
     seen
+}
+
+/// Checks that a cell with a file and a test in backticks names a test that exists.
+fn check_test(whose: &str, cell: &str) {
+    let quoted: Vec<&str> = cell.split('`').filter(|part| !part.trim().is_empty()).collect();
+    let [file, name] = quoted[..] else { panic!("{whose}: a file and a test: {cell}") };
+    let source = std::fs::read_to_string(root().join(file));
+    let source = source.unwrap_or_else(|error| panic!("{whose}: `{file}`: {error}"));
+    assert!(is_test(&source, name), "{whose}: there is no test `{name}` in `{file}`");
 }
 
 /// A function below `#[test]` or the like, a case of the store's suite, a trial by name, or a

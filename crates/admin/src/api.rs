@@ -28,6 +28,8 @@ pub struct Given {
     pub random: fn() -> Option<[u8; 32]>,
     /// The connected sessions.
     pub sessions: Option<Arc<Sessions>>,
+    /// When toolgate started.
+    pub started: Timestamp,
     /// Listeners and durability: a part of the status, unchanged.
     pub facts: serde_json::Map<String, serde_json::Value>,
     /// Closes event streams.

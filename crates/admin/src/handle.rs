@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod clock;
+pub(crate) mod delegation;
 pub(crate) mod events;
 pub(crate) mod freeze;
 pub(crate) mod grants;
@@ -9,6 +10,7 @@ pub(crate) mod input;
 pub(crate) mod local;
 pub(crate) mod people;
 pub(crate) mod policies;
+pub(crate) mod revocation;
 pub(crate) mod servers;
 pub(crate) mod status;
 pub(crate) mod tools;

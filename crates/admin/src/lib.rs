@@ -17,12 +17,15 @@ mod fault;
 mod handle;
 mod openapi;
 mod query;
+#[cfg(test)]
+mod reference;
 mod reply;
 mod route;
 mod router;
 mod routes;
 mod secret;
 mod streams;
+mod suggest;
 
 pub use api::{Admin, Given, Sessions};
 pub use fault::{Fault, Flaw};

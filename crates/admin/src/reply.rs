@@ -20,6 +20,17 @@ pub(crate) struct List<T> {
     pub(crate) next: Option<String>,
 }
 
+/// An item of a list, and whether a freeze stops it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Listed{T}")]
+pub(crate) struct Listed<T> {
+    /// The item.
+    #[serde(flatten)]
+    pub(crate) item: T,
+    /// Whether it is frozen, by itself or with everything.
+    pub(crate) frozen: bool,
+}
+
 /// 200 with a body.
 pub(crate) fn ok(body: &impl Serialize) -> Answer {
     with(StatusCode::OK, body)

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, on};
 use bytes::Bytes;
 use tokio::time::timeout;
-use toolgate_gateway::{Listener, Stranger};
+use toolgate_gateway::{AuthFailureReason, Listener};
 
 use crate::api::{Admin, Ask};
 use crate::fault::Fault;
@@ -65,14 +65,18 @@ async fn answer(
 ) -> Answer {
     let Some(who) = admin.person(request.headers()) else {
         let has_one = request.headers().contains_key(header::AUTHORIZATION);
-        let why = if has_one { Stranger::BadToken } else { Stranger::NoToken };
-        let strangers = admin.gateway().admission().strangers();
-        strangers.refused(Listener::Admin, why, request.extensions().get().copied());
+        let why = if has_one { AuthFailureReason::BadToken } else { AuthFailureReason::NoToken };
+        let auth_failures = admin.gateway().admission().auth_failures();
+        auth_failures.refused(Listener::Admin, why, request.extensions().get().copied());
         return Err(Fault::unauthorized());
     };
     if !who.may(route.role) {
-        let strangers = admin.gateway().admission().strangers();
-        strangers.refused(Listener::Admin, Stranger::Role, request.extensions().get().copied());
+        let auth_failures = admin.gateway().admission().auth_failures();
+        auth_failures.refused(
+            Listener::Admin,
+            AuthFailureReason::Role,
+            request.extensions().get().copied(),
+        );
         let needed = route.role.as_str();
         return Err(Fault::forbidden(format!("this needs the role `{needed}`")));
     }
@@ -87,8 +91,12 @@ async fn answer(
     let headers = parts.headers;
     let ask = Ask { admin, who, params, query, body, headers };
     if let Err(fault) = ask.check_person() {
-        let strangers = ask.admin.gateway().admission().strangers();
-        strangers.refused(Listener::Admin, Stranger::BadToken, parts.extensions.get().copied());
+        let auth_failures = ask.admin.gateway().admission().auth_failures();
+        auth_failures.refused(
+            Listener::Admin,
+            AuthFailureReason::BadToken,
+            parts.extensions.get().copied(),
+        );
         return Err(fault);
     }
     (route.handle)(ask).await

@@ -6,14 +6,17 @@ use toolgate_control::{FreezeItem, GrantItem, PersonItem, PolicyItem, PolicyText
 
 use crate::api::Ask;
 use crate::handle::{
-    audit, clock, events, freeze, grants, local, people, policies, servers, status, tools,
+    audit, clock, delegation, events, freeze, grants, local, people, policies, revocation, servers,
+    status, tools,
 };
 use crate::openapi::document;
-use crate::reply::{Answer, List, ok};
+use crate::reply::{Answer, List, Listed, ok};
 use crate::route::{Body, Route, Verb};
 
 const PAGE: &[(&str, &str)] =
     &[("after", "the `next` of the part before"), ("limit", "at most so many items")];
+
+const GRANT: &[(&str, &str)] = &[("grant", "only tools that this grant can reach")];
 
 const AUDIT: &[(&str, &str)] = &[
     ("after", "only rows after this `seq`"),
@@ -69,7 +72,7 @@ routes! {
     Get "/api/v1/status" Viewer "Listeners, the state of the audit, and active freezes"
         [&[]] [] 200 [status::Status] status::get;
     Get "/api/v1/servers" Viewer "Servers"
-        [PAGE] [] 200 [List<ServerItem>] servers::list;
+        [PAGE] [] 200 [List<Listed<ServerItem>>] servers::list;
     Post "/api/v1/servers" Admin "Add a server: a name and an entry as in `servers` of toolgate.yaml"
         [&[]] [any] 201 [ServerItem] servers::add;
     Delete "/api/v1/servers/{name}" Admin "Remove a server that was added"
@@ -81,7 +84,7 @@ routes! {
     Get "/api/v1/tools" Viewer "Tools in the last lists of servers"
         [PAGE] [] 200 [List<tools::ToolItem>] tools::list;
     Get "/api/v1/grants" Viewer "Grants"
-        [PAGE] [] 200 [List<GrantItem>] grants::list;
+        [PAGE] [] 200 [List<Listed<GrantItem>>] grants::list;
     Post "/api/v1/grants" Admin "Create a grant; its token is returned only here"
         [&[]] [grants::New] 201 [grants::Made] grants::create;
     Patch "/api/v1/grants/{id}" PolicyManager "Change a grant; anything but its policy needs the role `admin`"
@@ -89,7 +92,11 @@ routes! {
     Post "/api/v1/grants/{id}/rotate" Admin "Replace the token of a grant; the old one stops working at once"
         [&[]] [] 200 [grants::Made] grants::rotate;
     Delete "/api/v1/grants/{id}" Admin "Revoke a grant"
-        [&[]] [] 204 [] grants::revoke;
+        [&[]] [] 204 [] revocation::revoke;
+    Post "/api/v1/grants/{id}/restore" Admin "End the revocation of a grant of toolgate.yaml"
+        [&[]] [] 204 [] revocation::restore;
+    Post "/api/v1/grants/{id}/delegate" Admin "Get a token that calls with the rights of a grant for five minutes; calls are recorded with the person"
+        [&[]] [] 201 [delegation::Made] delegation::create;
     Get "/api/v1/people" Viewer "People"
         [PAGE] [] 200 [List<PersonItem>] people::list;
     Post "/api/v1/people" Admin "Create a person; the token is returned only here"
@@ -98,12 +105,18 @@ routes! {
         [&[]] [] 200 [people::Made] people::rotate;
     Delete "/api/v1/people/{id}" Admin "Revoke a person's token"
         [&[]] [] 204 [] people::revoke;
+    Get "/api/v1/known_tools" Viewer "The tools that policies are checked against"
+        [GRANT] [] 200 [policies::KnownTools] policies::known;
     Get "/api/v1/policies" Viewer "Policies"
         [PAGE] [] 200 [List<PolicyItem>] policies::list;
     Get "/api/v1/policies/{name}" Viewer "One policy with its document"
         [&[]] [] 200 [PolicyText] policies::get;
     Put "/api/v1/policies/{name}" PolicyManager "Create a policy, or its next version"
-        [&[]] [document] 200 [PolicyItem] policies::put;
+        [&[]] [document] 200 [policies::Applied] policies::put;
+    Get "/api/v1/policies/{name}/versions" Viewer "The versions of a policy in the store"
+        [PAGE] [] 200 [List<policies::StoredVersion>] policies::versions;
+    Post "/api/v1/policies/{name}/rollback" PolicyManager "Make an earlier version of a policy active again"
+        [&[]] [policies::Rollback] 200 [policies::Applied] policies::rollback;
     Delete "/api/v1/policies/{name}" PolicyManager "Remove a policy that no grant uses"
         [&[]] [] 204 [] policies::remove;
     Post "/api/v1/policies/{name}/explain" Viewer "Explain the decision of a policy about a call, with the remaining limits"

@@ -1,11 +1,11 @@
-//! Access: who may call, and what binds them.
+//! Access: the active grants, their policies, and what is frozen.
 //!
-//! Everything in force at one moment is one value, made anew on every change and swapped as a
-//! whole, so that a request is under exactly one state of it.
+//! The active state is one value. It is rebuilt on every change and swapped as a whole, so that a
+//! request is decided under exactly one state.
 //!
-//! Invariant: tokens are known only by their SHA-256. They are found by it, so how long finding
-//! takes says nothing about a token: nobody can steer the hash of a guess towards another's.
-//! Invariant: a grant without a policy may nothing.
+//! Invariant: only the SHA-256 of a token is known, and grants are looked up by it. The time of a
+//! lookup therefore reveals nothing about a token.
+//! Invariant: a grant without a policy may do nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,31 +14,34 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use jiff::Timestamp;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use toolgate_audit::{FactPath, Hash};
-use toolgate_policy::{Call, Class, Policy, is_call_hidden, is_hidden};
+use toolgate_policy::{Call, Class, Policy, is_listed};
 use toolgate_session::Reach;
 
 use crate::list_kind::Kind;
 
-/// Everything in force.
+/// The active grants and freezes.
 #[derive(Debug, Default)]
 pub struct Access {
-    /// Who calls without a token; nobody may if there is none.
+    /// The grant of calls without a token; without it they are rejected.
     pub local: Option<Arc<Grant>>,
-    /// Who calls with one, by the SHA-256 of the token.
+    /// Grants by the SHA-256 of their token.
     by_token: HashMap<TokenHash, Arc<Grant>>,
     by_label: HashMap<Arc<str>, Arc<Grant>>,
-    /// What people have stopped.
+    /// What is frozen.
     pub frozen: Frozen,
-    /// The generation of the store that this was made of; none where nothing in it can change.
+    /// The generation of the store that this was built from; `None` without a store that can change.
     pub generation: Option<u64>,
 }
 
 /// The SHA-256 of a token.
 #[derive(Debug, Clone, Copy, Eq, std::hash::Hash)]
-#[expect(clippy::derived_hash_with_manual_eq, reason = "it compares as a derived one would")]
+#[expect(
+    clippy::derived_hash_with_manual_eq,
+    reason = "the manual `eq` compares like a derived one"
+)]
 struct TokenHash(Hash);
 
-/// What people have stopped.
+/// What is frozen.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Frozen {
     /// Everything.
@@ -51,14 +54,14 @@ pub struct Frozen {
     pub sessions: HashSet<Arc<str>>,
 }
 
-/// Whoever calls: a label, what it may reach, and its policy.
+/// A grant: its label, what it may reach, and its policy.
 #[derive(Debug, Default)]
 pub struct Grant {
-    /// Its id in the store; none if it is not kept there.
+    /// Its id, under which the store records its last use; `None` for grants without one.
     pub id: Option<Arc<str>>,
     /// Its name; unique.
     pub label: Arc<str>,
-    /// Whom it stands for.
+    /// The identity that it represents.
     pub identity: Option<Arc<str>>,
     /// Groups of that identity.
     pub groups: Vec<String>,
@@ -66,65 +69,67 @@ pub struct Grant {
     pub servers: Option<HashSet<String>>,
     /// Sessions it may reach; all by default.
     pub sessions: Arc<Reach>,
-    /// What decides its calls; none denies them all.
-    pub policy: Option<Arc<InForce>>,
-    /// The SHA-256 of its token; none if it has no token. Another token ends its agent sessions.
+    /// The policy that decides its calls; without one they are denied.
+    pub policy: Option<Arc<ActivePolicy>>,
+    /// The SHA-256 of its token, if it has one. A new token ends its agent sessions.
     pub token: Option<Hash>,
-    /// When its token ends.
+    /// When its token expires.
     pub expires: Option<Timestamp>,
-    /// When the store was last told that it is used.
-    pub last_told: LastTold,
-    /// How many of its requests the store is asked about at once.
-    pub places: Places,
-    /// Whether a person tries out a server with it: then it may list, and nothing else.
+    /// The last use that the store has received.
+    pub last_use: LastUse,
+    /// Limits its concurrent requests to the store.
+    pub slots: StoreSlots,
+    /// Whether a person tests a server with it: then it may list and do nothing else.
     pub is_trial: bool,
+    /// The person who calls with its rights, for `toolgate tool --as`.
+    pub acting: Option<Arc<str>>,
 }
 
-/// Places of a grant before the store. The others of its requests wait here, so that the requests
-/// of one grant never fill the store's queue.
+/// Limits the concurrent requests of one grant to the store, so that one grant never fills the
+/// store's queue. Further requests wait here.
 #[derive(Debug)]
-pub struct Places(Semaphore);
+pub struct StoreSlots(Semaphore);
 
-/// Requests of one grant that the store is asked about at once.
-const PLACES: usize = 512;
+/// The maximum number of concurrent requests of one grant to the store.
+const SLOTS: usize = 512;
 
-impl Default for Places {
+impl Default for StoreSlots {
     fn default() -> Self {
-        Self(Semaphore::new(PLACES))
+        Self(Semaphore::new(SLOTS))
     }
 }
 
-impl Places {
-    /// A place, when one is free.
+impl StoreSlots {
+    /// Waits for a free slot.
     pub async fn take(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
+        // The semaphore is never closed.
         self.0.acquire().await.ok()
     }
 }
 
-/// The second in which the store was last told of a use.
+/// The second of the last use that the store has received.
 #[derive(Debug, Default)]
-pub struct LastTold(AtomicI64);
+pub struct LastUse(AtomicI64);
 
-/// A policy that decides.
+/// An active policy.
 #[derive(Debug)]
-pub struct InForce {
+pub struct ActivePolicy {
     /// The compiled document.
     pub policy: Arc<Policy>,
     /// Its name.
     pub name: Arc<str>,
     /// Its version in the store.
     pub(crate) version: Option<u64>,
-    /// Equal for equal documents.
+    /// SHA-256 of its meaning.
     pub hash: Option<Hash>,
-    /// What `arguments: facts` writes down.
+    /// The paths that `audit.arguments: facts` records.
     pub(crate) paths: Vec<FactPath>,
 }
 
 // === impl Access ===
 
 impl Access {
-    /// What is in force for these. Labels and tokens are unique; of two alike the last one counts.
+    /// Access for these grants. Of two with the same label or token the last one wins.
     pub fn new(
         local: Option<Arc<Grant>>,
         grants: impl IntoIterator<Item = (Hash, Arc<Grant>)>,
@@ -136,7 +141,7 @@ impl Access {
         Self { local, by_token, by_label, ..Self::default() }
     }
 
-    /// Whose a request with this token, or without one, is; none if it is nobody's.
+    /// The grant of a request with this token, or without one; `None` if the token is not valid.
     pub fn caller(&self, token: Option<&str>, now: Timestamp) -> Option<Arc<Grant>> {
         let grant = match token {
             None => self.local.as_ref()?,
@@ -145,7 +150,8 @@ impl Access {
         (!grant.has_expired(now)).then(|| Arc::clone(grant))
     }
 
-    /// A grant that was looked up before, as it is now. Where nothing can change, it is as it was.
+    /// The current state of a grant that was looked up before. Without a store that can change it is
+    /// still the same.
     pub(crate) fn current<'a>(&'a self, held: &'a Grant) -> Option<&'a Grant> {
         let unchanged = (self.generation.is_none() || held.is_trial).then_some(held);
         self.of_label(&held.label).map(|grant| &**grant).or(unchanged)
@@ -171,7 +177,7 @@ impl PartialEq for TokenHash {
 // === impl Frozen ===
 
 impl Frozen {
-    /// The same of a call that goes to a session, if it does.
+    /// The same for a call, which may go to a session.
     pub(crate) fn stops_call(
         &self,
         grant: &str,
@@ -185,7 +191,7 @@ impl Frozen {
         self.stops(grant, server).or_else(of_session)
     }
 
-    /// What of a call is stopped, in words; none if nothing is.
+    /// The freeze that stops a request, as a sentence; `None` if nothing is frozen.
     pub(crate) fn stops(&self, grant: &str, server: &str) -> Option<String> {
         if self.all {
             Some("everything is frozen".to_owned())
@@ -202,55 +208,74 @@ impl Frozen {
 // === impl Grant ===
 
 impl Grant {
-    /// Whether it may know of this server at all.
+    /// The same grant, with a person who calls with its rights.
+    pub(crate) fn with_acting(&self, person: Arc<str>) -> Self {
+        Self {
+            id: self.id.clone(),
+            label: Arc::clone(&self.label),
+            identity: self.identity.clone(),
+            groups: self.groups.clone(),
+            servers: self.servers.clone(),
+            sessions: Arc::clone(&self.sessions),
+            policy: self.policy.clone(),
+            token: self.token,
+            expires: self.expires,
+            is_trial: self.is_trial,
+            acting: Some(person),
+            ..Self::default()
+        }
+    }
+
+    /// Whether it may reach this server.
     pub fn may_reach(&self, server: &str) -> bool {
         self.servers.as_ref().is_none_or(|servers| servers.contains(server))
     }
 
-    /// Whether its token has ended by then.
+    /// Whether its token has expired.
     pub fn has_expired(&self, now: Timestamp) -> bool {
         self.expires.is_some_and(|end| now >= end)
     }
 
-    /// Whether its use at this time is news to the store, which keeps whole seconds.
-    pub(crate) fn is_used_anew(&self, now: Timestamp) -> bool {
+    /// Whether the store has not yet received a use in this second.
+    pub(crate) fn is_new_use(&self, now: Timestamp) -> bool {
         let second = now.as_second();
-        // Not the latest: a clock that was ahead and is no more would keep it silent.
-        self.last_told.0.swap(second, Ordering::Relaxed) != second
+        // Compared for equality, because the clock may have been set back.
+        self.last_use.0.swap(second, Ordering::Relaxed) != second
     }
 
-    /// Whether a call of it to this server can be allowed at all.
+    /// Whether any call to this server could be allowed.
     pub(crate) fn may_call(&self, server: &str, now: Timestamp) -> bool {
-        let allows = |in_force: &Arc<InForce>| in_force.policy.may_allow(server, now);
+        let allows = |active: &Arc<ActivePolicy>| active.policy.may_allow(server, now);
         self.expires.is_none_or(|end| now < end)
             && self.may_reach(server)
             && self.policy.as_ref().is_some_and(allows)
     }
 
-    /// Whether some of what there is may be hidden from it.
+    /// Whether the policy may hide something.
     pub fn may_hide(&self) -> bool {
         self.policy.as_ref().is_some_and(|policy| policy.policy.may_hide())
     }
 
-    /// The policy that may hide some of what there is from it.
+    /// The hash of the policy, if it may hide something.
     pub fn hidden_by(&self) -> Option<Hash> {
         self.policy.as_ref().filter(|policy| policy.policy.may_hide())?.hash
     }
 
-    /// Whether it must not see this tool of `server`.
+    /// Whether this tool of `server` is not listed.
     pub fn hides_tool(&self, server: &str, tool: &str, class: Class, now: Timestamp) -> bool {
-        let in_force = self.policy.as_ref();
-        in_force.is_some_and(|in_force| is_hidden(&in_force.policy, server, tool, class, now))
+        let active = self.policy.as_ref();
+        let call = Call { server, tool, class, ..Call::default() };
+        active.is_some_and(|active| !is_listed(&active.policy, &call, now))
     }
 
-    /// Whether it must not see the tool of this call, under whatever name.
+    /// Whether the tool of this call is not listed, under any of its names.
     pub fn hides_call(&self, call: &Call<'_>, now: Timestamp) -> bool {
-        let in_force = self.policy.as_ref();
-        in_force.is_some_and(|in_force| is_call_hidden(&in_force.policy, call, now))
+        let active = self.policy.as_ref();
+        active.is_some_and(|active| !is_listed(&active.policy, call, now))
     }
 
-    /// Whether it must not see this: the server's own name of a tool or prompt, or a URI. `class`
-    /// is asked for the risk class of a tool.
+    /// Whether this is not listed: a tool or prompt by the server's own name, or a URI. `class`
+    /// returns the risk class of a tool.
     pub fn hides(
         &self,
         kind: Kind,
@@ -259,25 +284,28 @@ impl Grant {
         class: impl FnOnce() -> Class,
         now: Timestamp,
     ) -> bool {
-        let Some(in_force) = &self.policy else { return false };
-        let policy = &in_force.policy;
+        let Some(active) = &self.policy else { return false };
+        let policy = &active.policy;
         match kind {
-            Kind::Tools => is_hidden(policy, server, own, class(), now),
+            Kind::Tools => {
+                let call = Call { server, tool: own, class: class(), ..Call::default() };
+                !is_listed(policy, &call, now)
+            }
             Kind::Prompts => !policy.lists_prompt(own, now),
             Kind::Resources | Kind::Templates => !policy.lists_resource(own, now),
         }
     }
 }
 
-// === impl InForce ===
+// === impl ActivePolicy ===
 
-impl InForce {
-    /// Puts a policy in force.
+impl ActivePolicy {
+    /// Activates a policy.
     pub fn new(policy: impl Into<Arc<Policy>>) -> Self {
         Self::of_version(policy, None)
     }
 
-    /// Puts a version of a policy in force.
+    /// Activates a version of a policy.
     pub fn of_version(policy: impl Into<Arc<Policy>>, version: Option<u64>) -> Self {
         let policy = policy.into();
         let paths = policy.argument_paths();

@@ -1,8 +1,8 @@
 //! An agent's request, parsed once where it enters.
 //!
 //! One pass over `params` and one over `_meta` find everything by which a request is limited,
-//! routed, decided, counted and forwarded. It travels as one value; nothing of it is looked up
-//! again.
+//! routed, decided, counted and forwarded. The request travels as one value; no part of it is looked
+//! up again.
 //!
 //! Invariant: parts are slices of the message, so that they can be replaced in it.
 //!
@@ -15,7 +15,7 @@ use toolgate_mcp::{OwnedRequest, Refusal, Request, code, method};
 
 use crate::multi_round::MultiRound;
 
-/// Where a message names the task it belongs to, in `_meta`.
+/// The key of `_meta` that names the task of a message.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 
 /// An agent's request.
@@ -24,14 +24,14 @@ pub struct CallRequest<'a> {
     pub raw: &'a str,
     /// The id as it is spelled in the message.
     pub raw_id: &'a str,
-    /// The id under which the request is answered: for a sessionless client one that its other
-    /// requests do not have, else that of the message.
+    /// The id under which the request is answered: for a sessionless client a unique one, otherwise
+    /// that of the message.
     pub id: &'a str,
     /// The method's name.
     pub method: &'a str,
     /// The raw `params`.
     pub params: Option<&'a str>,
-    /// What the request is about.
+    /// The subject of the request.
     pub subject: Subject<'a>,
     /// The raw `params.arguments`.
     pub arguments: Option<&'a str>,
@@ -41,32 +41,32 @@ pub struct CallRequest<'a> {
     pub related_task: Option<&'a str>,
     /// The raw `params.requestState`, which continues a call of protocol 2026-07-28.
     pub request_state: Option<&'a str>,
-    /// The other end of a call that may take several requests of its client.
+    /// The server's end of a call that may take several requests of its client.
     pub rounds: Option<MultiRound>,
 }
 
-/// What a request is about, by its method.
+/// The subject of a request, by its method.
 #[derive(Debug, Clone)]
 pub enum Subject<'a> {
     /// The tool in `params.name`.
-    Tool(Option<Word<'a>>),
+    Tool(Option<RawText<'a>>),
     /// The prompt in `params.name`.
-    Prompt(Option<Word<'a>>),
+    Prompt(Option<RawText<'a>>),
     /// The resource in `params.uri`.
-    Resource(Option<Word<'a>>),
+    Resource(Option<RawText<'a>>),
     /// The prompt or template in `params.ref`.
     Reference(Reference<'a>),
     /// The task in `params.taskId`.
-    Task(Option<Word<'a>>),
+    Task(Option<RawText<'a>>),
     /// The log level in `params.level`.
-    Level(Option<Word<'a>>),
+    Level(Option<RawText<'a>>),
     /// The method alone.
     Method,
 }
 
 /// A raw value that is expected to be a string.
 #[derive(Debug, Clone)]
-pub struct Word<'a> {
+pub struct RawText<'a> {
     /// The raw JSON.
     pub raw: &'a str,
     /// Its text; `None` if it is not a string.
@@ -79,11 +79,11 @@ pub struct Reference<'a> {
     /// The raw JSON; `None` if it is missing.
     pub raw: Option<&'a str>,
     /// Its `type`.
-    pub kind: Option<Word<'a>>,
+    pub kind: Option<RawText<'a>>,
     /// Its `name`.
-    pub name: Option<Word<'a>>,
+    pub name: Option<RawText<'a>>,
     /// Its `uri`.
-    pub uri: Option<Word<'a>>,
+    pub uri: Option<RawText<'a>>,
 }
 
 impl<'a> CallRequest<'a> {
@@ -103,16 +103,16 @@ impl<'a> CallRequest<'a> {
             None => [None, None],
         };
         let [related_task] = related.map_or(Ok([None]), |related| members(related, ["taskId"]))?;
-        let word = |raw: Option<&'a str>| raw.map(Word::of);
+        let text_of = |raw: Option<&'a str>| raw.map(RawText::of);
         let subject = match request.method.as_ref() {
-            method::TOOLS_CALL => Subject::Tool(word(name)),
-            method::PROMPTS_GET => Subject::Prompt(word(name)),
+            method::TOOLS_CALL => Subject::Tool(text_of(name)),
+            method::PROMPTS_GET => Subject::Prompt(text_of(name)),
             method::RESOURCES_READ
             | method::RESOURCES_SUBSCRIBE
-            | method::RESOURCES_UNSUBSCRIBE => Subject::Resource(word(uri)),
+            | method::RESOURCES_UNSUBSCRIBE => Subject::Resource(text_of(uri)),
             method::COMPLETION_COMPLETE => Subject::Reference(Reference::read(reference)?),
-            method::LOGGING_SET_LEVEL => Subject::Level(word(level)),
-            other if method::is_about_task(other) => Subject::Task(word(task)),
+            method::LOGGING_SET_LEVEL => Subject::Level(text_of(level)),
+            other if method::is_about_task(other) => Subject::Task(text_of(task)),
             _ => Subject::Method,
         };
         Ok(Self {
@@ -130,7 +130,7 @@ impl<'a> CallRequest<'a> {
         })
     }
 
-    /// The message again, to be kept.
+    /// An owned copy of the message.
     pub fn to_owned(&self) -> OwnedRequest {
         let Self { raw, raw_id: id, params, .. } = *self;
         OwnedRequest::from(&Request { raw, id, method: self.method.into(), params })
@@ -143,7 +143,7 @@ impl<'a> CallRequest<'a> {
     }
 }
 
-impl<'a> Word<'a> {
+impl<'a> RawText<'a> {
     fn of(raw: &'a str) -> Self {
         Self { raw, text: text(raw) }
     }
@@ -153,8 +153,8 @@ impl<'a> Reference<'a> {
     fn read(raw: Option<&'a str>) -> Result<Self, Refusal> {
         let [kind, name, uri] =
             raw.map_or(Ok([None; 3]), |raw| members(raw, ["type", "name", "uri"]))?;
-        let word = |raw: Option<&'a str>| raw.map(Word::of);
-        Ok(Self { raw, kind: word(kind), name: word(name), uri: word(uri) })
+        let text_of = |raw: Option<&'a str>| raw.map(RawText::of);
+        Ok(Self { raw, kind: text_of(kind), name: text_of(name), uri: text_of(uri) })
     }
 }
 
@@ -172,12 +172,12 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_a_call_is_decided_by_is_read_at_once() {
+    fn every_part_of_a_call_is_read_in_one_pass() {
         let request = parse(
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":7,"io.modelcontextprotocol/related-task":{"taskId":"t"}},"uri":"u","name":"\u0061","arguments":{"x":1.0},"requestState":"s"}}"#,
         );
         let read = CallRequest::read(&request).unwrap();
-        let Subject::Tool(Some(Word { raw, text })) = read.subject else { panic!("no tool") };
+        let Subject::Tool(Some(RawText { raw, text })) = read.subject else { panic!("no tool") };
         assert_eq!((raw, text.as_deref()), (r#""\u0061""#, Some("a")));
         assert_eq!(read.arguments, Some(r#"{"x":1.0}"#));
         assert_eq!(read.progress_token, Some("7"));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_method_says_what_a_request_is_about() {
+    fn the_method_determines_the_subject() {
         let params =
             r#"{"name":["a"],"uri":"u","taskId":"t","ref":{"type":"ref/prompt","name":"p"}}"#;
         let cases = [
@@ -207,7 +207,7 @@ mod tests {
             let request = parse(&raw);
             let read = CallRequest::read(&request).unwrap();
             let of =
-                |word: &Option<Word<'_>>| word.as_ref().map_or("-", |word| word.raw).to_owned();
+                |word: &Option<RawText<'_>>| word.as_ref().map_or("-", |word| word.raw).to_owned();
             let found = match &read.subject {
                 Subject::Tool(word) => format!("tool {}", of(word)),
                 Subject::Prompt(word) => format!("prompt {}", of(word)),

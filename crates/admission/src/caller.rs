@@ -1,22 +1,23 @@
-//! The caller: an agent session as far as decisions and the record are concerned.
+//! The caller: what decisions and the audit need to know of an agent session.
 
 use std::sync::Arc;
 
 use crate::access::Grant;
-use crate::admit::{Admission, Sender};
+use crate::admit::Admission;
+use crate::call_context::Sender;
 
 /// One agent session, which sends requests on behalf of a grant.
 pub trait Caller: Send + Sync {
-    /// Its number, which no other agent session of the process has.
+    /// Its number, unique within the process.
     fn key(&self) -> u64;
 
     /// The grant, as last looked up.
     fn grant(&self) -> Arc<Grant>;
 
-    /// Who sends its requests, for decisions and for the record.
+    /// The sender of its requests, for decisions and for the audit.
     fn sender(&self) -> Sender;
 
-    /// What decides its requests.
+    /// Decides its requests.
     fn admission(&self) -> &Arc<Admission>;
 }
 

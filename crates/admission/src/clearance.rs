@@ -1,12 +1,12 @@
-//! Clearances: what a message must show to be written to a server.
+//! Clearances: without one, no message is written to a server.
 //!
-//! A [`Clearance`] is a permit, which only the store makes, or the proof that the message is on the
+//! A [`Clearance`] is a permit, which only the store creates, or the proof that the message is on the
 //! closed list of messages that need none ([`Closed`]). An [`Outbound`] is a message together with
 //! its clearance; a channel sends nothing else.
 //!
-//! Invariant: no [`Outbound`] exists without a clearance. That of a closed-list message is compared
-//! with the very bytes that are sent, so that the two cannot disagree.
-//! Invariant: a permit writes one message once: neither it nor a message that has it can be cloned.
+//! Invariant: no [`Outbound`] exists without a clearance. The clearance of a closed-list message is
+//! compared with the bytes that are sent, so that the two cannot disagree.
+//! Invariant: a permit writes one message once: neither the permit nor its message can be cloned.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -19,7 +19,7 @@ use toolgate_store::Permit;
 
 use crate::list_kind::Kind;
 
-/// What lets a message through.
+/// The right to send a message.
 #[derive(Debug)]
 pub enum Clearance {
     /// The store has recorded and counted it.
@@ -41,19 +41,19 @@ enum Form {
     Answer,
 }
 
-/// Proof that the call was admitted, for a request that goes on with it.
+/// Proof that the call was admitted, for a request that continues it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round(CallId);
 
-/// A message on its way to a server, and what cleared it.
+/// A message to a server, and what cleared it.
 #[derive(Debug)]
 pub struct Outbound {
     body: Bytes,
     expects_answer: bool,
     heads: Heads,
     cleared: Cleared,
-    /// To be asked immediately before the first byte is written.
-    last_look: Option<LastLook>,
+    /// Runs immediately before the first byte is written.
+    final_check: Option<FinalCheck>,
 }
 
 /// What cleared a message.
@@ -61,13 +61,13 @@ pub struct Outbound {
 pub enum Cleared {
     /// The permit of this call.
     Permit(CallId),
-    /// Its method is on the closed list, or it is an answer.
+    /// Its method is on the closed list, or it is a response.
     Closed,
-    /// An agent sends it, to a gateway that decides it.
+    /// An agent sends it to a gateway, which decides it.
     ByGateway,
 }
 
-/// A message that is not on the closed list came without a permit.
+/// A message that is not on the closed list had no permit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("toolgate has no permit for this message, so it was not sent")]
 pub struct Uncleared;
@@ -75,12 +75,12 @@ pub struct Uncleared;
 /// Whether a message may still be written as it was decided. If not, it fails with
 /// `SendError::Withheld`.
 #[derive(Clone)]
-pub struct LastLook(Arc<dyn Fn() -> bool + Send + Sync>);
+pub struct FinalCheck(Arc<dyn Fn() -> bool + Send + Sync>);
 
-impl LastLook {
-    /// `look` must not wait.
-    pub fn new(look: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(look))
+impl FinalCheck {
+    /// `check` must not wait.
+    pub fn new(check: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(check))
     }
 
     /// Whether it may be written.
@@ -89,9 +89,9 @@ impl LastLook {
     }
 }
 
-impl fmt::Debug for LastLook {
+impl fmt::Debug for FinalCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LastLook").finish_non_exhaustive()
+        f.debug_struct("FinalCheck").finish_non_exhaustive()
     }
 }
 
@@ -101,13 +101,13 @@ pub type Heads = Vec<(Cow<'static, str>, String)>;
 // === impl Clearance ===
 
 impl Clearance {
-    /// Whether the message may be written again: it can do nothing, so it can do nothing twice.
+    /// Whether the message may be written again, because it has no effect.
     pub fn may_repeat(&self) -> bool {
         matches!(self, Self::Closed(_))
     }
 
-    /// What clears the message that follows this one: a further round of the same call, the same
-    /// call if it was withheld, or whatever needs no permit, once more.
+    /// Clears the message that follows this one: a further round of the same call, the same call if
+    /// it was withheld, or another message that needs no permit.
     #[must_use]
     pub fn once_more(&self) -> Self {
         match self {
@@ -120,7 +120,7 @@ impl Clearance {
     /// The message is answered without a write to the server.
     pub fn spend(self) {
         if let Self::Permit(permit) = self {
-            tracing::trace!(call = %permit.call_id(), "answered here");
+            tracing::trace!(call = %permit.call_id(), "answered without a write");
         }
     }
 }
@@ -128,7 +128,7 @@ impl Clearance {
 // === impl Closed ===
 
 impl Closed {
-    /// The proofs for what toolgate sends itself; the compiler compares them with the list.
+    /// For `initialize`. The compiler compares these constants with the closed list.
     pub const INITIALIZE: Self = Self::known(method::INITIALIZE);
     /// For `server/discover`.
     pub const DISCOVER: Self = Self::known(method::DISCOVER);
@@ -145,7 +145,7 @@ impl Closed {
     const RESOURCES: Self = Self::known(method::RESOURCES_LIST);
     const TEMPLATES: Self = Self::known(method::RESOURCES_TEMPLATES_LIST);
 
-    #[expect(clippy::panic, reason = "runs in the compiler alone")]
+    #[expect(clippy::panic, reason = "runs at compile time only")]
     const fn known(name: &str) -> Self {
         if begins(name.as_bytes(), method::NOTIFICATIONS.as_bytes()) {
             return Self(Form::Notification);
@@ -157,7 +157,7 @@ impl Closed {
             }
             rest = others;
         }
-        panic!("it is not on the closed list")
+        panic!("the method is not on the closed list")
     }
 
     /// The proof for a list.
@@ -170,24 +170,24 @@ impl Closed {
         }
     }
 
-    /// The proof for a request; none if its method needs a permit.
+    /// The proof for a request; `None` if its method needs a permit.
     pub fn request(method: &str) -> Option<Self> {
         method::CLOSED.contains(&method).then_some(Self(Form::Request))
     }
 
-    /// The proof for a notification; none if it is a request without an id.
+    /// The proof for a notification; `None` if it is a request without an id.
     pub fn notification(method: &str) -> Option<Self> {
         method::is_notification(method).then_some(Self(Form::Notification))
     }
 
-    /// The proof for an answer to what the server asked.
+    /// The proof for a response to a request of the server.
     pub fn answer() -> Self {
         Self(Form::Answer)
     }
 
-    /// Whether the message is what the proof is for.
+    /// Whether the proof is for this message.
     fn covers(self, body: &[u8]) -> bool {
-        // How deep an agent may nest was checked when its message came in.
+        // The depth was checked when the agent's message was received.
         let limits = Limits { depth: usize::MAX, ..Limits::default() };
         match (self.0, parse_agent(body, &limits)) {
             (Form::Request, Ok(Incoming::One(Message::Request(request)))) => {
@@ -221,7 +221,7 @@ impl Outbound {
         Self::new(body, true, heads, clearance)
     }
 
-    /// A notification or an answer, which never has a permit.
+    /// A notification or a response, which never has a permit.
     pub fn notification(body: Bytes, heads: Heads, closed: Closed) -> Result<Self, Uncleared> {
         Self::new(body, false, heads, Clearance::Closed(closed))
     }
@@ -237,22 +237,22 @@ impl Outbound {
             Clearance::Round(Round(call_id)) => Cleared::Permit(call_id),
             Clearance::Closed(closed) => {
                 if expects_answer != (closed.0 == Form::Request) || !closed.covers(&body) {
-                    tracing::error!("a message that needs a permit had none; it was not sent");
+                    tracing::error!("message without a permit rejected; it was not sent");
                     return Err(Uncleared);
                 }
                 Cleared::Closed
             }
         };
-        Ok(Self { body, expects_answer, heads, cleared, last_look: None })
+        Ok(Self { body, expects_answer, heads, cleared, final_check: None })
     }
 
-    /// The same, with what is to be asked immediately before it is written.
+    /// Adds the check that runs immediately before the write.
     #[must_use]
-    pub fn with_last_look(self, last_look: Option<LastLook>) -> Self {
-        Self { last_look, ..self }
+    pub fn with_final_check(self, final_check: Option<FinalCheck>) -> Self {
+        Self { final_check, ..self }
     }
 
-    /// A message on the closed list, whoever sends it.
+    /// A message on the closed list, from any sender.
     pub fn closed(body: Bytes) -> Result<Self, Uncleared> {
         let forms = [Form::Request, Form::Notification, Form::Answer];
         let form = forms.into_iter().find(|form| Closed(*form).covers(&body)).ok_or(Uncleared)?;
@@ -268,20 +268,20 @@ impl Outbound {
             expects_answer,
             heads: Heads::new(),
             cleared: Cleared::ByGateway,
-            last_look: None,
+            final_check: None,
         }
     }
 
-    /// The same message once more; none if what cleared it is good for one write.
+    /// The same message again; `None` if its clearance allows only one write.
     #[must_use]
     pub fn again(&self) -> Option<Self> {
-        let Self { body, expects_answer, heads, cleared, last_look } = self;
+        let Self { body, expects_answer, heads, cleared, final_check } = self;
         (*cleared == Cleared::Closed).then(|| Self {
             body: body.clone(),
             expects_answer: *expects_answer,
             heads: heads.clone(),
             cleared: *cleared,
-            last_look: last_look.clone(),
+            final_check: final_check.clone(),
         })
     }
 
@@ -290,19 +290,19 @@ impl Outbound {
         &self.body
     }
 
-    /// Whether this is a request, so that an exchange without an answer is a failure.
+    /// Whether this is a request, so that an exchange without a response is a failure.
     pub fn expects_answer(&self) -> bool {
         self.expects_answer
     }
 
-    /// What HTTP headers repeat of it; only messages of protocol 2026-07-28 have such.
+    /// The HTTP headers that repeat parts of it; only messages of protocol 2026-07-28 have them.
     pub fn heads(&self) -> &Heads {
         &self.heads
     }
 
-    /// What is to be asked immediately before the first byte is written.
-    pub fn last_look(&self) -> Option<&LastLook> {
-        self.last_look.as_ref()
+    /// The check that runs immediately before the first byte is written.
+    pub fn final_check(&self) -> Option<&FinalCheck> {
+        self.final_check.as_ref()
     }
 
     /// What cleared it.
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_and_the_wire_have_one_list_of_methods_without_permission() {
+    fn policy_and_protocol_have_the_same_closed_list() {
         assert_eq!(toolgate_policy::METHODS_WITHOUT_PERMISSION, method::CLOSED);
     }
 

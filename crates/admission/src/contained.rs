@@ -1,20 +1,20 @@
-//! Work of one request, contained: a panic ends it and nothing else.
+//! The work of one request: a panic ends it and nothing else.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-/// The work of one request. When it ends, the request has its answer.
+/// The work of one request. When it ends, the request is answered.
 pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Makes work that ends when it panics. Everything that the work held is dropped by then, so values
-/// that must not be lost (a ticket, a reply) take care of that in `drop`.
+/// Wraps work so that a panic only ends it. Everything that the work held is dropped, so values that
+/// must not be lost (a ticket, a reply) act in `drop`.
 pub fn contained<F>(work: impl FnOnce() -> F + Send + 'static) -> Work
 where
     F: Future<Output = ()> + Send,
 {
-    // The work is made where it stays: it is large, and moving it costs.
+    // The work is large, so it is created where it stays.
     Box::pin(async move {
         let mut work = pin!(work());
         poll_fn(move |context| {

@@ -1,4 +1,4 @@
-//! How a call ended: for the record, and for the agent where the record comes first.
+//! How a call ended: for the audit, and for an agent that must wait for its record.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use toolgate_json::peek;
 use toolgate_mcp::Payload;
 
 use crate::refused::Refused;
-use crate::task_call::Made;
+use crate::task_book::CreatedTask;
 
 /// How a call ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Whether the tool ran.
+    /// Whether the tool may have run.
     pub effect: Effect,
-    /// The `error_code` that the agent was given.
+    /// The `error_code` sent to the agent.
     pub code: Option<&'static str>,
-    /// Why it was not sent after all, for the row.
+    /// Why it was not sent, for the row.
     pub message: Option<Arc<str>>,
-    /// A part of it was sent before, so that it stays counted whatever its effect.
+    /// An earlier round was sent, so the call stays counted whatever its effect.
     pub stays_counted: bool,
     /// The task that continues after it.
-    pub task: Option<Box<Made>>,
+    pub task: Option<Box<CreatedTask>>,
     /// The answer, if the outcome must be recorded before the agent may have it.
     pub withheld: Option<Withheld>,
 }
@@ -37,7 +37,7 @@ pub struct Withheld {
 }
 
 impl Ended {
-    /// It ended like this.
+    /// An end with this outcome and effect.
     pub fn new(outcome: Outcome, effect: Effect) -> Self {
         Self {
             outcome,
@@ -50,10 +50,10 @@ impl Ended {
         }
     }
 
-    /// It was answered. `said` is whether the result says that the tool failed, if that is known.
-    pub fn answered(payload: Payload<'_>, said: Option<bool>) -> Self {
+    /// The call was answered. `failed` is the value of `isError`, if it is known.
+    pub fn answered(payload: Payload<'_>, failed: Option<bool>) -> Self {
         let (outcome, effect) = match payload {
-            Payload::Result(result) if said.unwrap_or_else(|| is_error(result)) => {
+            Payload::Result(result) if failed.unwrap_or_else(|| is_error(result)) => {
                 (Outcome::ToolError, Effect::Done)
             }
             Payload::Result(_) => (Outcome::Ok, Effect::Done),
@@ -67,11 +67,11 @@ impl Ended {
         Self::new(Outcome::Cancelled, effect)
     }
 
-    /// It, or the rest of it, was not sent after all: it is not allowed any more.
+    /// The call, or its next round, is no longer allowed and was not sent.
     pub fn refused(refused: &Refused, was_sent: bool) -> Self {
         Self {
             code: Some(refused.code()),
-            message: Some(refused.said().into()),
+            message: Some(refused.row_message().into()),
             stays_counted: was_sent,
             ..Self::new(Outcome::Unavailable, Effect::NotStarted)
         }
@@ -96,7 +96,7 @@ impl fmt::Debug for Withheld {
     }
 }
 
-/// Whether a tool says that it failed.
+/// Whether a result has `isError: true`.
 fn is_error(result: &str) -> bool {
     peek(result, &["isError"]).is_ok_and(|value| value == Some("true"))
 }

@@ -1,22 +1,21 @@
-//! Time and randomness, which the gateway is given: it reads no clock and makes no random bytes.
+//! Time and randomness, which are passed in: the gateway reads no clock and creates no random bytes.
 //!
-//! Invariant: without randomness no id is made, and then nothing is opened or sent.
+//! Invariant: without randomness there is no id, and nothing is opened or sent.
 
 use jiff::Timestamp;
 
-/// What time it is, by the wall clock.
+/// The wall clock.
 pub trait Clock: Send + Sync + 'static {
-    /// Now.
+    /// The current time.
     fn now(&self) -> Timestamp;
 }
 
-/// Where ids that nobody can guess come from.
+/// Creates ids that cannot be guessed.
 pub trait Ids: Send + Sync + 'static {
-    /// A new agent session id: at least 128 random bits in visible ASCII. None if there is no
-    /// randomness to be had, and then no session is opened.
+    /// A new agent session id: at least 128 random bits in visible ASCII. `None` without randomness;
+    /// then no agent session is opened.
     fn agent_session(&self) -> Option<String>;
 
-    /// Ten random bytes for the id of a call. None if there is no randomness to be had, and then
-    /// nothing is sent.
+    /// Ten random bytes for the id of a call. `None` without randomness; then nothing is sent.
     fn call(&self) -> Option<[u8; 10]>;
 }

@@ -1,13 +1,13 @@
-//! The kinds of lists that a server may have, and the words of the protocol for each.
+//! The kinds of lists that a server may have, and the protocol's names for each.
 
 use toolgate_mcp::method;
 
-/// Bytes that the name of a tool, a prompt or a method may have.
+/// The maximum length of the name of a tool, prompt or method, in bytes.
 pub const NAME: usize = 256;
-/// Bytes that a URI may have.
+/// The maximum length of a URI, in bytes.
 pub const URI: usize = 8 * 1024;
 
-/// What can be listed.
+/// A kind of list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Tools.
@@ -21,15 +21,15 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind, in the order in which lists are asked for.
+    /// Every kind, in the order in which lists are requested.
     pub const ALL: [Self; 4] = [Self::Tools, Self::Prompts, Self::Resources, Self::Templates];
 
-    /// What `method` lists.
+    /// The kind that `method` lists.
     pub fn listed_by(method: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.method() == method)
     }
 
-    /// What a notification says has changed.
+    /// The lists that a notification reports as changed.
     pub fn changed_by(method: &str) -> &'static [Self] {
         match method {
             method::TOOLS_LIST_CHANGED => &[Self::Tools],
@@ -49,7 +49,7 @@ impl Kind {
         }
     }
 
-    /// The notification that it has changed.
+    /// The notification for a change of it.
     pub fn changed(self) -> &'static str {
         match self {
             Self::Tools => method::TOOLS_LIST_CHANGED,
@@ -86,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// How many bytes a name may have so that it can be called.
+    /// The maximum length of a name that can be called, in bytes.
     pub fn longest(self) -> usize {
         match self {
             Self::Tools | Self::Prompts => NAME,

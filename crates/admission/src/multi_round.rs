@@ -1,9 +1,9 @@
 //! Multi-round calls: a call that takes several requests of its client is admitted and recorded as
 //! one.
 //!
-//! In protocol 2026-07-28 a call that needs an answer of its client ends a request and continues
-//! with the next one. The side of the client reports that here ([`Legs`]); the pipeline
-//! ([`AuditedCall`]) ends the round in the audit and has the next one decided.
+//! In protocol 2026-07-28 a server that needs input ends a request, and the call continues with the
+//! next one. The client side reports that here ([`ClientRounds`]); the pipeline ([`AuditedCall`])
+//! ends the round in the audit and has the next one decided.
 //!
 //! Invariant: between two rounds nothing that the client sends reaches the server.
 
@@ -13,33 +13,34 @@ use tokio::sync::{mpsc, oneshot};
 use toolgate_audit::{Effect, Outcome};
 use toolgate_store::{Completion, Permit, Ticket};
 
-use crate::admit::{Admission, Sender, Wanted};
+use crate::admit::Admission;
+use crate::call_context::{CallContext, Sender};
 use crate::clearance::Heads;
 use crate::refused::Refused;
 use crate::store_timeout::finish_in_time;
 
-/// What of `params` belongs to one round.
+/// The members of `params` that belong to one round.
 pub const OF_ROUND: [&str; 3] = ["requestState", "inputResponses", "_meta"];
 
-/// The client's end.
+/// The client's end of a call.
 #[derive(Debug)]
-pub struct Legs {
+pub struct ClientRounds {
     steps: mpsc::UnboundedSender<Step>,
     retries: mpsc::UnboundedSender<Retry>,
 }
 
-/// The other end.
+/// The pipeline's end of a call.
 pub type Rounds = mpsc::UnboundedReceiver<Step>;
 
-/// What happens between legs.
+/// What happens between two rounds.
 pub enum Step {
-    /// The leg has ended with a question to the client.
-    Asks(oneshot::Sender<()>),
-    /// The client goes on with the call.
-    GoesOn(Sender, oneshot::Sender<Result<Permit, Refused>>),
+    /// The round has ended: the server requires input.
+    InputRequired(oneshot::Sender<()>),
+    /// The client continues the call.
+    Continue(Sender, oneshot::Sender<Result<Permit, Refused>>),
 }
 
-/// The next request of a client, which goes on with a call.
+/// The next request of a client, which continues a call.
 #[derive(Debug)]
 pub struct Retry {
     /// The whole message.
@@ -48,17 +49,17 @@ pub struct Retry {
     pub permit: Permit,
 }
 
-/// The other end of a call in several rounds.
+/// The server's end of a multi-round call.
 pub struct MultiRound {
     /// Its rounds, for the pipeline.
     pub rounds: Rounds,
-    /// What the link needs of it.
-    pub newer: Newer,
+    /// What the link needs.
+    pub sessionless: SessionlessParts,
 }
 
 /// What only a request of protocol 2026-07-28 has.
-pub struct Newer {
-    /// Its client's next requests, which go on with it.
+pub struct SessionlessParts {
+    /// The further requests of its client, which continue it.
     pub retries: mpsc::UnboundedReceiver<Retry>,
     /// Its `Mcp-Param-*` headers.
     pub heads: Heads,
@@ -66,41 +67,39 @@ pub struct Newer {
 
 /// An admitted call, and the duty to record how each round of it ended.
 pub(crate) struct AuditedCall<'a> {
-    /// Decides its next requests.
+    /// Decides its next rounds.
     admission: &'a Admission,
-    /// The call, as its last request was decided.
-    wanted: Arc<Wanted>,
+    /// The call, as its last round was decided.
+    context: Arc<CallContext>,
     /// `None` between two rounds.
     ticket: Option<Ticket>,
 }
 
-/// The two ends of one call, which came with these `Mcp-Param-*` headers.
-pub fn legs(heads: Heads) -> (Legs, MultiRound) {
-    let (tell, rounds) = mpsc::unbounded_channel();
+/// The two ends of a call whose first request has these `Mcp-Param-*` headers.
+pub fn multi_round(heads: Heads) -> (ClientRounds, MultiRound) {
+    let (steps, rounds) = mpsc::unbounded_channel();
     let (retry, retries) = mpsc::unbounded_channel();
-    let newer = Newer { retries, heads };
-    (Legs { steps: tell, retries: retry }, MultiRound { rounds, newer })
+    let sessionless = SessionlessParts { retries, heads };
+    (ClientRounds { steps, retries: retry }, MultiRound { rounds, sessionless })
 }
 
-// === impl Legs ===
+// === impl ClientRounds ===
 
-impl Legs {
-    /// Ends the leg; true once that is written down. False if the call is over.
-    pub async fn end(&self) -> bool {
-        let (tell, done) = oneshot::channel();
-        self.steps.send(Step::Asks(tell)).is_ok() && done.await.is_ok()
+impl ClientRounds {
+    /// Ends the round; returns once that is recorded. False if the call has ended.
+    pub async fn end_round(&self) -> bool {
+        let (send, recorded) = oneshot::channel();
+        self.steps.send(Step::InputRequired(send)).is_ok() && recorded.await.is_ok()
     }
 
-    /// Has the next leg decided; its permit. None if the call is over.
-    pub async fn go_on(&self, sender: Sender) -> Option<Result<Permit, Refused>> {
-        let (tell, decided) = oneshot::channel();
-        self.steps.send(Step::GoesOn(sender, tell)).ok()?;
+    /// Has the next round decided; returns its permit. `None` if the call has ended.
+    pub async fn next_round(&self, sender: Sender) -> Option<Result<Permit, Refused>> {
+        let (send, decided) = oneshot::channel();
+        self.steps.send(Step::Continue(sender, send)).ok()?;
         decided.await.ok()
     }
-}
 
-impl Legs {
-    /// Goes on with a server that has forgotten the call but for what this brings it.
+    /// Continues with a server that keeps no state of the call.
     pub fn retry(&self, retry: Retry) {
         drop(self.retries.send(retry));
     }
@@ -109,32 +108,37 @@ impl Legs {
 // === impl AuditedCall ===
 
 impl<'a> AuditedCall<'a> {
-    pub(crate) fn new(admission: &'a Admission, wanted: &Arc<Wanted>, ticket: Ticket) -> Self {
-        Self { admission, wanted: Arc::clone(wanted), ticket: Some(ticket) }
+    pub(crate) fn new(
+        admission: &'a Admission,
+        context: &Arc<CallContext>,
+        ticket: Ticket,
+    ) -> Self {
+        Self { admission, context: Arc::clone(context), ticket: Some(ticket) }
     }
 
-    /// Does what a step demands.
+    /// Handles a step.
     pub(crate) async fn take(&mut self, step: Step) {
         match step {
-            Step::Asks(done) => {
+            Step::InputRequired(recorded) => {
                 if let Some(ticket) = self.ticket.take() {
                     let (outcome, now) = (Outcome::InputRequired, self.admission.now());
                     let ending = Completion::new(outcome, Effect::Unknown, now);
-                    // The next leg finds the call only if this is written by then.
+                    // The next round finds the call only after this is written.
                     if let Err(error) = finish_in_time(ticket, ending).await {
-                        tracing::error!(%error, "the end of a round is not recorded yet");
+                        tracing::error!(%error, "end of a round not recorded yet");
                     }
                 }
-                if done.send(()).is_err() {
+                if recorded.send(()).is_err() {
                     tracing::trace!("the client is gone");
                 }
             }
-            Step::GoesOn(sender, decided) => {
-                let wanted = Arc::new(Wanted { sender, ..Wanted::clone(&self.wanted) });
-                let admitted = self.admission.admit_next(&wanted).await;
+            Step::Continue(sender, decided) => {
+                let context = CallContext { sender, ..CallContext::clone(&self.context) };
+                let context = Arc::new(context);
+                let admitted = self.admission.admit_next(&context).await;
                 drop(decided.send(admitted.map(|admitted| {
                     let (permit, ticket) = admitted.split();
-                    self.wanted = wanted;
+                    self.context = context;
                     self.ticket = Some(ticket);
                     permit
                 })));
@@ -142,20 +146,20 @@ impl<'a> AuditedCall<'a> {
         }
     }
 
-    /// Waits for the round that learns how the call ended; `None` if it never comes.
+    /// Waits for the round that records how the call ended; `None` if it never comes.
     pub(crate) async fn last_round(
         mut self,
         mut rounds: Option<Rounds>,
-    ) -> Option<(Ticket, Arc<Wanted>)> {
+    ) -> Option<(Ticket, Arc<CallContext>)> {
         while self.ticket.is_none() {
             let step = rounds.as_mut()?.recv().await?;
             self.take(step).await;
         }
-        Some((self.ticket?, self.wanted))
+        Some((self.ticket?, self.context))
     }
 }
 
-/// The next step; never, if the call has one round.
+/// The next step; waits forever if the call has one round.
 pub(crate) async fn next(rounds: &mut Option<Rounds>) -> Step {
     if let Some(all) = rounds
         && let Some(step) = all.recv().await

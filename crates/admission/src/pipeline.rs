@@ -3,10 +3,10 @@
 //! Calls to servers, to programs that dial in and to built-ins take this path; they differ in how
 //! they are sent ([`Delivery`]).
 //!
-//! Invariant: an admitted call gets its outcome row, whether or not anyone waits for it. A panic
-//! ends the call and nothing else: the ticket that it drops records `unknown`, and the delivery
-//! that it drops answers the agent.
-//! Invariant: a result that gives or ends ownership is recorded before the agent receives it.
+//! Invariant: an admitted call gets its outcome row, even if its agent is gone. A panic ends the call
+//! and nothing else: the dropped ticket records `unknown`, and the dropped delivery answers the
+//! agent.
+//! Invariant: a result that assigns or ends an owned id is recorded before the agent receives it.
 //!
 //! Start at [`run`].
 
@@ -18,83 +18,93 @@ use toolgate_policy::Outcome as Ownership;
 use toolgate_store::failpoint::{Failpoint, reach};
 use toolgate_store::{Completion, Permit, Ticket};
 
-use crate::admit::{Admission, Wanted};
+use crate::admit::Admission;
+use crate::call_context::CallContext;
 use crate::contained::{Work, contained};
 use crate::ended::{Ended, Withheld};
 use crate::multi_round::{self, AuditedCall, Rounds};
 use crate::recheck::Recheck;
 use crate::refused::Refused;
 use crate::store_timeout::finish_in_time;
-use crate::task_call::keep;
+use crate::task_call::keep_open;
 
 /// How one call is sent.
 ///
-/// A delivery owns the answer that the agent is owed. If it is dropped before it has answered, it
-/// answers with an error.
+/// A delivery owns the answer to the agent. If it is dropped before it has answered, it answers with
+/// an error.
 pub trait Delivery: Send {
-    /// Whether the call goes to a peer whose time is recorded apart.
+    /// Whether the call goes to a peer whose time is recorded separately.
     const HAS_PEER: bool = true;
 
     /// Answers a call that was not admitted.
     fn refuse(self, refused: &Refused);
 
-    /// Sends the call and waits for its end. By then the agent has its answer, unless that is
+    /// Sends the call and waits for its end. The agent is answered by then, unless the answer is
     /// withheld.
     fn send(self, sending: Sending<'_>) -> impl Future<Output = Ended> + Send;
 }
 
 /// An admitted call that is about to be sent.
 pub struct Sending<'c> {
-    /// What decided it.
+    /// The admission that decided it.
     pub admission: &'c Arc<Admission>,
     /// The call.
-    pub wanted: &'c Arc<Wanted>,
+    pub context: &'c Arc<CallContext>,
     /// The right to send it.
     pub permit: Permit,
-    /// To be asked immediately before it is written.
+    /// Checks the call again immediately before the write.
     pub recheck: Recheck,
 }
 
 /// Runs a call to its end.
 ///
-/// `prepare` does what comes before admission: it completes the description of the call and says
-/// how it is sent, or answers and returns `None`. `rounds` is the other end of a call that may take
-/// several requests of its client.
+/// `prepare` runs before admission: it completes the description of the call and returns how it is
+/// sent, or answers and returns `None`. `rounds` belongs to a call that may take several requests of
+/// its client.
 pub fn run<P, D>(
     admission: &Arc<Admission>,
-    wanted: Wanted,
+    context: CallContext,
     rounds: Option<Rounds>,
-    prepare: impl FnOnce(Arc<Admission>, Arc<Wanted>) -> P + Send + 'static,
+    prepare: impl FnOnce(Arc<Admission>, Arc<CallContext>) -> P + Send + 'static,
 ) -> Work
 where
-    P: Future<Output = Option<(D, Arc<Wanted>)>> + Send,
+    P: Future<Output = Option<(D, Arc<CallContext>)>> + Send,
     D: Delivery,
 {
     let admission = Arc::clone(admission);
     contained(move || {
         let began = Instant::now();
-        let preparing = prepare(Arc::clone(&admission), Arc::new(wanted));
+        let preparing = prepare(Arc::clone(&admission), Arc::new(context));
         call(admission, preparing, rounds, began)
     })
 }
 
 async fn call<D: Delivery>(
     admission: Arc<Admission>,
-    preparing: impl Future<Output = Option<(D, Arc<Wanted>)>>,
+    preparing: impl Future<Output = Option<(D, Arc<CallContext>)>>,
     mut rounds: Option<Rounds>,
     began: Instant,
 ) {
-    let Some((delivery, wanted)) = preparing.await else { return };
-    let recheck = Recheck::of(&admission, &wanted);
-    let (permit, ticket) = match admission.admit(&wanted).await {
-        Ok(admitted) => admitted.split(),
-        Err(refused) => return delivery.refuse(&refused),
+    let Some((delivery, context)) = preparing.await else { return };
+    let recheck = Recheck::of(&admission, &context);
+    let metrics = admission.metrics().of(&context.server);
+    let asked = Instant::now();
+    let admitted = admission.admit(&context).await;
+    metrics.decided(asked.elapsed());
+    let admitted = match admitted {
+        Ok(admitted) => admitted,
+        Err(refused) => {
+            metrics.refused(&refused);
+            return delivery.refuse(&refused);
+        }
     };
+    let counted = metrics.admitted(admitted.decision());
+    let (permit, ticket) = admitted.split();
     reach(Failpoint::BeforeSend);
     let sent = Instant::now();
-    let mut audited = AuditedCall::new(&admission, &wanted, ticket);
+    let mut audited = AuditedCall::new(&admission, &context, ticket);
     let ended = {
-        let sending = Sending { admission: &admission, wanted: &wanted, permit, recheck };
+        let sending = Sending { admission: &admission, context: &context, permit, recheck };
         let mut sending = pin!(delivery.send(sending));
         loop {
             tokio::select! {
@@ -105,12 +115,15 @@ async fn call<D: Delivery>(
         }
     };
     reach(Failpoint::AfterAnswer);
-    let Some((ticket, wanted)) = audited.last_round(rounds).await else { return };
+    let Some((ticket, context)) = audited.last_round(rounds).await else {
+        return counted.abandoned();
+    };
     let times = Times { began, sent: D::HAS_PEER.then_some(sent) };
-    finish(&admission, wanted, ticket, ended, times).await;
+    counted.ended(&ended, began.elapsed(), times.sent.map(|sent| sent.elapsed()));
+    finish(&admission, context, ticket, ended, times).await;
 }
 
-/// When a call came, and when it was sent to its peer.
+/// When a call was received, and when it was sent to its peer.
 struct Times {
     began: Instant,
     sent: Option<Instant>,
@@ -118,7 +131,7 @@ struct Times {
 
 async fn finish(
     admission: &Arc<Admission>,
-    wanted: Arc<Wanted>,
+    context: Arc<CallContext>,
     ticket: Ticket,
     ended: Ended,
     times: Times,
@@ -128,7 +141,7 @@ async fn finish(
             withheld.release();
         }
         // The call is in flight until its task ends.
-        return keep(admission, wanted, ticket, *made, times.began);
+        return keep_open(admission, context, ticket, *made, times.began);
     }
     let mut ending = Completion::new(ended.outcome, ended.effect, admission.now());
     ending.error_code = ended.code.map(Into::into);
@@ -137,11 +150,11 @@ async fn finish(
     ending.upstream_ms = times.sent.and_then(elapsed);
     ending.total_ms = elapsed(times.began);
     let Some(withheld) = ended.withheld else { return ticket.finish(ending) };
-    ending.ownership = admission.ownership_of(&wanted, &withheld.result).await;
+    ending.ownership = admission.ownership_of(&context, &withheld.result).await;
     record_first(ticket, ending, withheld).await;
 }
 
-/// Ownership is recorded before the agent can use what it owns.
+/// Records ownership before the agent receives the ids.
 async fn record_first(ticket: Ticket, ending: Completion, withheld: Withheld) {
     let recorded = if ending.ownership == Ownership::default() {
         ticket.finish(ending);
@@ -150,7 +163,7 @@ async fn record_first(ticket: Ticket, ending: Completion, withheld: Withheld) {
         finish_in_time(ticket, ending).await
     };
     if let Err(error) = recorded {
-        tracing::error!(%error, "ownership of a result is not recorded yet; until then it has no owner");
+        tracing::error!(%error, "ownership of a result not recorded yet; until then its ids have no owner");
     }
     withheld.release();
 }

@@ -1,122 +1,119 @@
-//! The re-check: a call that is written later than it was admitted is judged once more.
+//! The re-check: a call that is written later than it was admitted is decided again.
 //!
 //! A call may wait after its admission: for a child to start, for a handshake, in a queue, for the
-//! answer of its agent. Meanwhile a person may freeze it, change its policy, or take its server or
-//! its grant away. Whoever writes it asks a [`Recheck`] immediately before.
+//! answer of its agent. Meanwhile a person may freeze it, change its policy, or remove its server or
+//! its grant. The code that writes it runs a [`Recheck`] immediately before.
 //!
-//! Invariant: nothing is counted or recorded here, and no counter can refuse: the call has taken
-//! its share. Who owns what is not asked again; a policy that has changed since and asks for it
+//! Invariant: nothing is counted or recorded here, and no counter can refuse, because the call has
+//! already taken its counters. Ownership is not checked again; a changed policy that requires it
 //! denies.
-//! Invariant: it never waits, so that it can be asked under a lock and from a socket's writer.
+//! Invariant: it never waits, so it may run under a lock and in a socket's writer.
 //!
-//! Start at [`Recheck::of`], to be made before the call is admitted, and [`Recheck::check`].
+//! Start at [`Recheck::of`], which is created before the call is admitted, and [`Recheck::check`].
 
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
-use tokio::time::timeout;
 use toolgate_audit::CallId;
 use toolgate_policy::{Claim, Counted, Effect, Unavailable, Verdict};
 
 use crate::access::{Access, Grant};
-use crate::admit::{Admission, Wanted};
+use crate::admit::Admission;
+use crate::call_context::CallContext;
 use crate::refused::Refused;
-use crate::store_timeout::PATIENCE;
 
-/// For how long a judgement holds if nothing has changed: rules may depend on the time.
+/// How long a decision holds if nothing has changed; rules may depend on the time.
 const HOLDS: SignedDuration = SignedDuration::from_secs(1);
 
-/// What a call that was admitted must still be allowed to do when it is written.
+/// Decides an admitted call again when it is written.
 pub struct Recheck {
     admission: Arc<Admission>,
-    wanted: Arc<Wanted>,
-    judged: Mutex<Judged>,
+    context: Arc<CallContext>,
+    decided: Mutex<Decided>,
 }
 
-/// Under what a call was last judged, and when.
-struct Judged {
+/// The access under which a call was last decided, and when.
+struct Decided {
     access: Arc<Access>,
     at: Timestamp,
 }
 
 impl Recheck {
     /// For a call that is about to be admitted.
-    pub fn of(admission: &Arc<Admission>, wanted: &Arc<Wanted>) -> Self {
-        let judged = Judged { access: admission.in_force(), at: admission.now() };
+    pub fn of(admission: &Arc<Admission>, context: &Arc<CallContext>) -> Self {
+        let decided = Decided { access: admission.access(), at: admission.now() };
         Self {
             admission: Arc::clone(admission),
-            wanted: Arc::clone(wanted),
-            judged: Mutex::new(judged),
+            context: Arc::clone(context),
+            decided: Mutex::new(decided),
         }
     }
 
     /// The id of the call.
     pub fn call_id(&self) -> CallId {
-        self.wanted.call_id
+        self.context.call_id
     }
 
-    /// Whether nothing has changed since the call was last judged, a moment ago. Costs next to
-    /// nothing.
+    /// Whether nothing has changed since the call was decided, a moment ago. Cheap.
     pub(crate) fn holds(&self) -> bool {
-        let judged = self.judged.lock();
-        self.admission.is_in_force(&judged.access) && is_recent(judged.at, self.admission.now())
+        let decided = self.decided.lock();
+        self.admission.is_active(&decided.access) && is_recent(decided.at, self.admission.now())
     }
 
-    /// Judges the call again if anything may have changed. If it is refused, it must not be
-    /// written.
+    /// Decides the call again if anything may have changed. A refused call must not be written.
     pub fn check(&self) -> Result<(), Refused> {
         if self.holds() {
             return Ok(());
         }
-        let (access, now) = (self.admission.in_force(), self.admission.now());
-        let before = Arc::clone(&self.judged.lock().access);
-        judge(&self.wanted, &before, &access, now)?;
-        *self.judged.lock() = Judged { access, at: now };
+        let (access, now) = (self.admission.access(), self.admission.now());
+        let before = Arc::clone(&self.decided.lock().access);
+        decide(&self.context, &before, &access, now)?;
+        *self.decided.lock() = Decided { access, at: now };
         Ok(())
     }
 
-    /// The same; before that, what another process has changed is put in force here.
+    /// The same, after changes by other processes have become active here.
     pub async fn check_fresh(&self) -> Result<(), Refused> {
         if self.admission.is_behind() {
-            let refreshed = timeout(PATIENCE, self.admission.refresh()).await;
-            let refreshed = refreshed.unwrap_or_else(|_| Err("it takes too long".into()));
-            refreshed.map_err(|why| Refused::not_audited(self.wanted.call_id, &why))?;
+            let refreshed = self.admission.refresh_in_time().await;
+            refreshed
+                .map_err(|why| Refused::not_audited(self.context.call_id, &why.to_string()))?;
         }
         self.check()
     }
 }
 
-/// A clock that was set back says nothing.
+/// False after the clock was set back.
 fn is_recent(then: Timestamp, now: Timestamp) -> bool {
     (SignedDuration::ZERO..HOLDS).contains(&now.duration_since(then))
 }
 
-fn judge(
-    wanted: &Arc<Wanted>,
+fn decide(
+    context: &Arc<CallContext>,
     before: &Access,
     access: &Access,
     now: Timestamp,
 ) -> Result<(), Refused> {
-    let call_id = wanted.call_id;
-    let label = Arc::clone(&wanted.sender.grant.label);
-    if let Some(what) = wanted.frozen(access) {
+    let call_id = context.call_id;
+    let label = Arc::clone(&context.sender.grant.label);
+    if let Some(what) = context.frozen(access) {
         return Err(Refused::frozen(call_id, &what));
     }
-    let wanted = wanted.under(access);
-    let grant = &wanted.sender.grant;
+    let context = context.under(access);
+    let grant = &context.sender.grant;
     if grant.has_expired(now) {
-        let (name, _) = wanted.what.name();
+        let (name, _) = context.subject.name();
         return Err(Refused::by_policy(call_id, &Verdict::no_policy(name)));
     }
-    if !wanted.is_within(grant) {
+    if !context.is_within(grant) {
         return Err(Refused::out_of_reach(call_id));
     }
     let same = before.of_label(&label).is_some_and(|before| has_same_policy(before, grant));
-    // What it names was found to be its grant's when it was admitted, under the policy of then.
+    // Ownership was checked at admission, under the policy of that time.
     let owns = |_: &Claim<'_>| if same { Ok(true) } else { Err(Unavailable) };
     let usage = Counted { owns: &owns, exceptions: &[] };
-    let verdict = wanted.decide(Some(&wanted.arguments), &usage, now);
+    let verdict = context.decide(Some(&context.arguments), &usage, now);
     match verdict.effect {
         Effect::Allow => Ok(()),
         Effect::Hold => Err(Refused::held(call_id, &verdict)),

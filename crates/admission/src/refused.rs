@@ -1,7 +1,7 @@
-//! Refusals: what an agent is told when its request was not sent.
+//! Refusals: the answer to a request that was not sent.
 //!
-//! A refused `tools/call` is a tool result, so that the model can read it and adapt; any other
-//! request gets a JSON-RPC error whose `data` says the same.
+//! A refused `tools/call` is a tool result, so that the model can read it and adapt. Any other
+//! request gets a JSON-RPC error with the same information in `data`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use toolgate_audit::{CallId, Decision};
 use toolgate_mcp::{code, write};
 use toolgate_policy::{Effect, Verdict};
 
-use crate::expects::Expects;
+use crate::answer_kind::AnswerKind;
 
 /// Why a request was not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,14 +22,14 @@ pub struct Refused {
     retry_after: Option<u64>,
     call_id: CallId,
     hidden: bool,
-    /// What the policy said, for the row; none if no policy was asked.
+    /// The decision of the policy, for the row.
     decision: Option<Decision>,
-    /// The text without what it begins with, if the row has it so.
-    said: Option<Arc<str>>,
+    /// The message of the row, if it differs from `text`.
+    row_message: Option<Arc<str>>,
 }
 
 impl Refused {
-    /// The policy said no.
+    /// The policy denied it.
     pub(crate) fn by_policy(call_id: CallId, verdict: &Verdict) -> Self {
         let code = verdict.refusal.map_or("policy_denied", toolgate_policy::Refusal::as_str);
         Self {
@@ -43,26 +43,25 @@ impl Refused {
                 Effect::Hide => Decision::Hide,
                 _ => Decision::Deny,
             }),
-            said: Some(verdict.message.as_str().into()),
+            row_message: Some(verdict.message.as_str().into()),
         }
     }
 
-    /// A person would have to agree.
+    /// A person would have to approve it.
     pub(crate) fn held(call_id: CallId, verdict: &Verdict) -> Self {
         let text = format!(
-            "[APPROVAL REQUIRED] {}. Nothing was sent, and this gateway has no way yet to ask a \
-             person; do not retry, ask the operator",
+            "[APPROVAL REQUIRED] {}. Nothing was sent. Do not retry; ask the operator",
             verdict.message
         );
         Self {
             rule: verdict.rule.clone(),
             decision: Some(Decision::Hold),
-            said: Some(verdict.message.as_str().into()),
+            row_message: Some(verdict.message.as_str().into()),
             ..Self::new("approval_required", text, call_id)
         }
     }
 
-    /// A person has stopped it.
+    /// A person froze it.
     pub(crate) fn frozen(call_id: CallId, what: &str) -> Self {
         let text = format!(
             "[FROZEN] {what} by a person, so nothing was sent. Do not retry; ask the operator when \
@@ -71,7 +70,7 @@ impl Refused {
         Self::new("frozen", text, call_id)
     }
 
-    /// It could not be written down, so it was not sent.
+    /// It could not be recorded, so it was not sent.
     pub(crate) fn not_audited(call_id: CallId, why: &str) -> Self {
         let text = format!(
             "[NOT SENT] the audit cannot be written, so nothing was sent: {why}. Retry later; if \
@@ -84,7 +83,7 @@ impl Refused {
     pub(crate) fn unknown_tool(call_id: CallId, shown: &str) -> Self {
         let text = format!(
             "There is no tool `{shown}` that you may use. Nothing was sent. List the tools again \
-             and use one of their names as it stands there."
+             and use a listed name."
         );
         Self::new("unknown_tool", text, call_id)
     }
@@ -95,9 +94,9 @@ impl Refused {
         Self { hidden: true, ..Self::new("unknown_prompt", text, call_id) }
     }
 
-    /// What it is sent to is not the grant's any more.
+    /// The grant no longer reaches the server or session.
     pub(crate) fn out_of_reach(call_id: CallId) -> Self {
-        let text = "There is no such tool that you may use: what it belongs to is not within your \
+        let text = "There is no such tool that you may use: its server or session is not within your \
                     reach. Nothing was sent. List the tools again";
         Self::new("unknown_tool", text.to_owned(), call_id)
     }
@@ -114,26 +113,26 @@ impl Refused {
     /// The grant has as many open tasks as it may have.
     pub(crate) fn too_many_tasks(call_id: CallId, max: usize) -> Self {
         let text = format!(
-            "[UPSTREAM] your grant has {max} tasks that have not ended, which is the limit, so \
-             nothing was sent. Cancel tasks that you do not need (`tasks/cancel`), or ask for the \
-             state of those that may be done (`tasks/get`), and repeat the call"
+            "[UPSTREAM] your grant has {max} open tasks, which is the limit, so nothing was sent. \
+             Cancel tasks that you do not need (`tasks/cancel`), or query those that may have ended \
+             (`tasks/get`), and repeat the call"
         );
         Self::new("upstream_unavailable", text, call_id)
     }
 
-    /// The same of a call of which a part was sent before.
+    /// Adds that an earlier round of the call was sent.
     #[must_use]
     pub fn of_further_round(mut self) -> Self {
         self.text.push_str(". Only the first part of this call was sent; it is not continued");
         self
     }
 
-    /// The call goes nowhere, for a reason of its own.
+    /// The call cannot be routed.
     pub(crate) fn unroutable(call_id: CallId, code: &'static str, text: &str) -> Self {
         Self::new(code, text.to_owned(), call_id)
     }
 
-    /// The `error_code` that the agent is given.
+    /// The `error_code` sent to the agent.
     pub fn code(&self) -> &'static str {
         self.code
     }
@@ -142,9 +141,9 @@ impl Refused {
         self.rule.as_ref()
     }
 
-    /// What its row says.
-    pub fn said(&self) -> &str {
-        self.said.as_deref().unwrap_or(&self.text)
+    /// The message of its row.
+    pub fn row_message(&self) -> &str {
+        self.row_message.as_deref().unwrap_or(&self.text)
     }
 
     pub(crate) fn decision(&self) -> Option<Decision> {
@@ -152,26 +151,26 @@ impl Refused {
     }
 
     /// The message that answers the agent's request `id`.
-    pub fn answer(&self, id: &str, expects: Expects) -> Bytes {
+    pub fn answer(&self, id: &str, expects: AnswerKind) -> Bytes {
         let meta = Value::Object(self.meta());
         match expects {
-            Expects::ToolResult => write::result(id, &self.result().to_string()),
-            // What is hidden is not there.
-            Expects::Resource if self.hidden => {
+            AnswerKind::ToolResult => write::result(id, &self.result().to_string()),
+            // Answered like a resource that does not exist.
+            AnswerKind::Resource if self.hidden => {
                 write::error(Some(id), code::RESOURCE_NOT_FOUND, "resource not found", None)
             }
-            Expects::Resource | Expects::Tools | Expects::Prompts | Expects::Other
+            AnswerKind::Resource | AnswerKind::Tools | AnswerKind::Prompts | AnswerKind::Other
                 if self.hidden =>
             {
                 write::error(Some(id), code::INVALID_PARAMS, "not found", None)
             }
-            Expects::Resource | Expects::Tools | Expects::Prompts | Expects::Other => {
+            AnswerKind::Resource | AnswerKind::Tools | AnswerKind::Prompts | AnswerKind::Other => {
                 write::error(Some(id), code::INVALID_PARAMS, &self.text, Some(&meta.to_string()))
             }
         }
     }
 
-    /// The tool result that says so.
+    /// The refusal as a tool result.
     pub fn result(&self) -> Value {
         json!({
             "content": [{"type": "text", "text": self.text}],
@@ -181,8 +180,8 @@ impl Refused {
     }
 
     fn new(code: &'static str, text: String, call_id: CallId) -> Self {
-        let (rule, retry_after, decision, said) = (None, None, None, None);
-        Self { code, text, rule, retry_after, call_id, hidden: false, decision, said }
+        let (rule, retry_after, decision, row_message) = (None, None, None, None);
+        Self { code, text, rule, retry_after, call_id, hidden: false, decision, row_message }
     }
 
     fn meta(&self) -> Map<String, Value> {

@@ -1,4 +1,4 @@
-//! Reserved names: what takes the place of a server's name where no server is meant.
+//! Reserved names, used where a server name is expected and no server is meant.
 
 /// Programs that dial in.
 pub const SESSIONS: &str = "sessions";

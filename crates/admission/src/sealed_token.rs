@@ -1,31 +1,31 @@
-//! Seals: what a client is given to keep and gives back, unread and unchanged.
+//! Sealed tokens: state that a client keeps and returns, unread and unchanged.
 //!
-//! Invariant: what opens was sealed by a toolgate with the same data folder. What stands in it is
-//! still to be compared with who brings it back, and with what.
+//! Invariant: a token that opens was sealed by a toolgate with the same data folder. Its content must
+//! still be compared with the request that returns it.
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::hmac;
 use data_encoding::HEXLOWER;
 use toolgate_audit::ArgumentHashKey;
 
-/// What the key is for, so that it is good for nothing else.
+/// The purpose of tokens that carry a `requestState`; each purpose has its own key.
 pub const STATES: &[u8] = b"toolgate requestState 1";
 /// The purpose of tokens that name tasks.
 pub const TASKS: &[u8] = b"toolgate taskId 1";
 
-/// Seals and opens.
+/// Seals and opens tokens.
 pub struct Seal(LessSafeKey);
 
 impl Seal {
-    /// With a key that follows from the data folder's secret.
+    /// With a key derived from the secret of the data folder.
     pub fn new(secret: &ArgumentHashKey, purpose: &[u8]) -> Option<Self> {
         let key = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &secret.0), purpose);
         let key = UnboundKey::new(&AES_256_GCM_SIV, key.as_ref()).ok()?;
         Some(Self(LessSafeKey::new(key)))
     }
 
-    /// Seals `plain`; the random bytes are to be used once, unless equals are to come out equal,
-    /// which is all that this cipher then gives away.
+    /// Seals `plain`. The random bytes are used once, unless equal texts must give equal tokens; this
+    /// cipher then reveals only that they are equal.
     pub fn close(&self, plain: &str, random: [u8; 10]) -> Option<String> {
         let mut nonce = [0; NONCE_LEN];
         nonce.iter_mut().zip(random).for_each(|(byte, random)| *byte = random);
@@ -37,9 +37,9 @@ impl Seal {
         Some(text)
     }
 
-    /// What was sealed; none if it was not, or not by us, or has been changed.
+    /// The sealed text; `None` if the token was not sealed with this key or was changed.
     pub fn open(&self, sealed: &str) -> Option<String> {
-        // One spelling only: a state that was used must not come back under another.
+        // One spelling only, so that a used state cannot return under another.
         let mut bytes = HEXLOWER.decode(sealed.as_bytes()).ok()?;
         let (nonce, rest) = bytes.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sealed_opens_for_its_owner_and_only_whole() {
+    fn a_token_opens_with_its_own_key_and_unchanged() {
         let seal = Seal::new(&ArgumentHashKey([7; 32]), STATES).unwrap();
         let sealed = seal.close("some state", [1; 10]).unwrap();
         assert_eq!(seal.open(&sealed).as_deref(), Some("some state"));

@@ -1,9 +1,7 @@
-//! Patience: how long a call waits for the store.
+//! How long a call waits for the store. A disk that hangs or is full must not make agents hang.
 //!
-//! A disk that hangs or is full must not make agents hang with it.
-//!
-//! Invariant: what is admitted after nobody waited any more is never sent, and recorded so; its
-//! counters are given back.
+//! Invariant: a call that is admitted after the timeout is never sent; its outcome is recorded, and
+//! its counters are refunded.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,24 +13,24 @@ use toolgate_store::{AdmitOutcome, Completion, NotAudited, StoreError, StoreErro
 
 use crate::environment::Clock;
 
-/// How long a call waits to be admitted, refused, or told that its end is written.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a call waits to be admitted, refused, or recorded.
+pub const STORE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the store answers, if it does so in time. It may write while it is being asked.
-pub(crate) async fn in_time(
-    ask: impl FnOnce() -> Pin<Box<dyn Future<Output = Result<AdmitOutcome, NotAudited>> + Send>>,
+/// Admits a call, if the store answers in time. `admit` may write before it returns its future.
+pub(crate) async fn admit_in_time(
+    admit: impl FnOnce() -> Pin<Box<dyn Future<Output = Result<AdmitOutcome, NotAudited>> + Send>>,
     clock: &Arc<dyn Clock>,
 ) -> Result<AdmitOutcome, NotAudited> {
-    let until = Instant::now() + PATIENCE;
-    let mut answer = ask();
+    let until = Instant::now() + STORE_TIMEOUT;
+    let mut outcome = admit();
     if Instant::now() < until
-        && let Ok(answer) = timeout_at(until, &mut answer).await
+        && let Ok(outcome) = timeout_at(until, &mut outcome).await
     {
-        return answer;
+        return outcome;
     }
     let clock = Arc::clone(clock);
     tokio::spawn(async move {
-        if let Ok(AdmitOutcome::Admitted(admitted)) = answer.await {
+        if let Ok(AdmitOutcome::Admitted(admitted)) = outcome.await {
             let (_never_used, ticket) = admitted.split();
             let mut ending = Completion::new(Outcome::Unavailable, Effect::NotStarted, clock.now());
             ending.error_code = Some("not_audited".into());
@@ -42,8 +40,8 @@ pub(crate) async fn in_time(
     Err(too_slow())
 }
 
-/// Tells how a call, or a leg of it, ended, and waits until that is written. It is written in the
-/// end also if nobody waits for it any more.
+/// Records how a call, or a round of it, ended, and waits until that is written. After the timeout
+/// it is still written.
 pub async fn finish_in_time(ticket: Ticket, ending: Completion) -> Result<(), NotAudited> {
     written_in_time(async { ticket.finish_written(ending).await.map(drop) }).await
 }
@@ -52,10 +50,10 @@ pub async fn finish_in_time(ticket: Ticket, ending: Completion) -> Result<(), No
 pub async fn written_in_time(
     written: impl Future<Output = Result<(), NotAudited>>,
 ) -> Result<(), NotAudited> {
-    timeout(PATIENCE, written).await.unwrap_or_else(|_| Err(too_slow()))
+    timeout(STORE_TIMEOUT, written).await.unwrap_or_else(|_| Err(too_slow()))
 }
 
 fn too_slow() -> NotAudited {
-    let why = format!("the store has not answered for {} s", PATIENCE.as_secs());
+    let why = format!("the store has not answered for {} s", STORE_TIMEOUT.as_secs());
     NotAudited(StoreError::new(StoreErrorKind::Busy, why))
 }

@@ -4,28 +4,43 @@
 //! call makes room for the next one; an entry with an open call is never evicted.
 //! Invariant: a grant with [`MAX_OPEN`] open tasks starts no further call that could create one.
 //!
-//! Start at [`Book::create`] and [`Book::is_full`].
+//! Start at [`TaskBook::create`] and [`TaskBook::is_full`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-mod heard;
+mod update;
 
-pub use heard::Heard;
+pub use update::TaskUpdate;
 
 /// How many tasks of one grant are remembered.
 const MAX_TASKS: usize = 10_000;
 /// How many tasks of one grant may be open.
 pub const MAX_OPEN: usize = 1_000;
 
+/// A task that a call has created.
+#[derive(Debug)]
+pub struct CreatedTask {
+    /// The server's own id and the later updates; `None` if the task has no usable id, so that only
+    /// its time ends it.
+    pub tracked: Option<(String, mpsc::UnboundedReceiver<TaskUpdate>)>,
+    /// The update that created it.
+    pub first: TaskUpdate,
+    /// Cancelled when the process that runs it is gone; `None` if it may outlive the connection.
+    pub gone: Option<CancellationToken>,
+    /// The timeout of a call that creates no task.
+    pub shortest: Duration,
+}
+
 /// All tasks that are remembered.
 #[derive(Default)]
-pub struct Book {
+pub struct TaskBook {
     state: Mutex<State>,
     /// How many tasks of each grant are open.
     open_of: Arc<Mutex<HashMap<Arc<str>, usize>>>,
@@ -35,17 +50,17 @@ pub struct Book {
 }
 
 /// One open task of a grant; dropped when the task ends.
-pub(crate) struct Place {
+pub(crate) struct OpenTask {
     open_of: Arc<Mutex<HashMap<Arc<str>, usize>>>,
     grant: Arc<str>,
 }
 
-/// Why the book does not follow a task.
+/// Why a task is not tracked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotFollowed {
     /// An open call of another grant has created a task of this id.
     Taken,
-    /// Every task that the book remembers for the grant is open.
+    /// Every remembered task of the grant is open.
     Full,
 }
 
@@ -62,12 +77,12 @@ type Task = (Arc<str>, Arc<str>);
 
 struct Entry {
     grant: Arc<str>,
-    /// Its place among the tasks of its grant.
+    /// Its position among the tasks of its grant.
     place: u64,
-    /// The agent session that created it, or named it last.
+    /// The agent session that created it or used it last.
     session: u64,
-    /// The calls that created it, while they are open. Where every agent session has a server of
-    /// its own, several tasks may have one id.
+    /// The open calls that created it. If every agent session has its own server process, several
+    /// tasks may have the same id.
     calls: Vec<Call>,
 }
 
@@ -75,26 +90,26 @@ struct Call {
     /// The agent session that made it.
     session: u64,
     /// Closed when the call has ended.
-    tell: mpsc::UnboundedSender<Heard>,
+    updates: mpsc::UnboundedSender<TaskUpdate>,
     /// Whether its result must be recorded before the agent sees it.
     watched: bool,
 }
 
-/// Whose a task is.
+/// The owner of a task, as seen by one grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    /// The grant has it.
-    Mine,
-    /// Only other grants have it.
-    Another,
-    /// No grant is known to have it.
+pub enum TaskOwner {
+    /// The grant owns it.
+    Own,
+    /// Only other grants own it.
+    Other,
+    /// No grant is known to own it.
     Unknown,
 }
 
-impl Book {
-    /// A call of `grant` has created a task; receives what is told about it from now on. A task of
-    /// another grant's open call is refused only where one number space is `shared` by all: other
-    /// servers number the tasks of each agent session anew.
+impl TaskBook {
+    /// A call of `grant` has created a task; returns its later updates. A task of another grant's
+    /// open call is refused only if all agents share the server's task ids (`shared`): other servers
+    /// number the tasks of each agent session separately.
     pub fn create(
         &self,
         grant: &Arc<str>,
@@ -102,7 +117,7 @@ impl Book {
         session: u64,
         watched: bool,
         shared: bool,
-    ) -> Result<mpsc::UnboundedReceiver<Heard>, NotFollowed> {
+    ) -> Result<mpsc::UnboundedReceiver<TaskUpdate>, NotFollowed> {
         let task: Task = (server.into(), own.into());
         let mut state = self.state.lock();
         if shared {
@@ -110,14 +125,14 @@ impl Book {
             if state.all.get(&task).is_some_and(|all| all.iter().any(is_taken)) {
                 return Err(NotFollowed::Taken);
             }
-            // The server has used the id again: what it named for others is over.
+            // The server has reused the id: the earlier tasks have ended.
             state.remove_others(&task, grant);
         }
-        let (tell, heard) = mpsc::unbounded_channel();
+        let (updates, receiver) = mpsc::unbounded_channel();
         let entry = state.entry(grant, &task, session).ok_or(NotFollowed::Full)?;
-        entry.calls.retain(|call| !call.tell.is_closed());
-        entry.calls.push(Call { session, tell, watched });
-        Ok(heard)
+        entry.calls.retain(|call| !call.updates.is_closed());
+        entry.calls.push(Call { session, updates, watched });
+        Ok(receiver)
     }
 
     /// Whether a grant has as many open tasks as it may have.
@@ -125,14 +140,14 @@ impl Book {
         self.open_of.lock().get(grant).is_some_and(|open| *open >= MAX_OPEN)
     }
 
-    /// A task of `grant` is open until the place is dropped.
-    pub(crate) fn place(&self, grant: &Arc<str>) -> Place {
+    /// A task of `grant` is open until the value is dropped.
+    pub(crate) fn open_task(&self, grant: &Arc<str>) -> OpenTask {
         *self.open_of.lock().entry(Arc::clone(grant)).or_default() += 1;
-        Place { open_of: Arc::clone(&self.open_of), grant: Arc::clone(grant) }
+        OpenTask { open_of: Arc::clone(&self.open_of), grant: Arc::clone(grant) }
     }
 
-    /// A grant has named a task that it was shown before. False if only other grants have a task of
-    /// that id now: the server has used the id again since.
+    /// A grant has used the id of a task. False if only other grants own a task with that id now,
+    /// because the server has reused the id.
     pub fn remember(&self, grant: &Arc<str>, server: &str, own: &str, session: u64) -> bool {
         let task: Task = (server.into(), own.into());
         let mut state = self.state.lock();
@@ -140,19 +155,25 @@ impl Book {
         if holders.is_some_and(|all| all.iter().all(|entry| entry.grant != *grant)) {
             return false;
         }
-        // Without room the task still answers to its id; lists leave it out.
+        // Without room the task can still be used by its id, but is not listed.
         state.entry(grant, &task, session);
         true
     }
 
-    /// Whose a task is, as seen by `grant`.
-    pub fn whose(&self, grant: &str, server: &str, own: &str) -> Whose {
+    /// The owner of a task, as seen by `grant`.
+    pub fn owner(&self, grant: &str, server: &str, own: &str) -> TaskOwner {
         let state = self.state.lock();
-        let Some(all) = state.all.get(&(server.into(), own.into())) else { return Whose::Unknown };
-        if all.iter().any(|entry| *entry.grant == *grant) { Whose::Mine } else { Whose::Another }
+        let Some(all) = state.all.get(&(server.into(), own.into())) else {
+            return TaskOwner::Unknown;
+        };
+        if all.iter().any(|entry| *entry.grant == *grant) {
+            TaskOwner::Own
+        } else {
+            TaskOwner::Other
+        }
     }
 
-    /// The grants that have a task, each with the agent session that created it.
+    /// The grants that own a task, each with the agent session that created it.
     pub fn holders(&self, server: &str, own: &str) -> Vec<(Arc<str>, u64)> {
         let state = self.state.lock();
         let all = state.all.get(&(server.into(), own.into()));
@@ -170,36 +191,36 @@ impl Book {
         all.is_some_and(|all| all.iter().any(is_watched))
     }
 
-    /// Tells the open calls of `grant` about their task; false if none of them is open here.
-    pub(crate) fn hear(
+    /// Passes an update to the open calls of `grant`; false if none of them is open here.
+    pub(crate) fn update(
         &self,
         (grant, session): (&str, u64),
         server: &str,
         own: &str,
-        heard: &Heard,
+        update: &TaskUpdate,
     ) -> bool {
         let state = self.state.lock();
         let all = state.all.get(&(server.into(), own.into()));
         let Some(entry) = all.into_iter().flatten().find(|entry| *entry.grant == *grant) else {
             return false;
         };
-        // A task of another agent session is meant only if this one has none of that id.
+        // Calls of another agent session receive it only if this one has no such task.
         let has_own = entry.calls.iter().any(|call| call.session == session);
-        let meant = entry.calls.iter().filter(|call| !has_own || call.session == session);
-        // All of them are told, also after one that receives it.
-        meant.filter(|call| call.tell.send(heard.clone()).is_ok()).count() > 0
+        let concerned = entry.calls.iter().filter(|call| !has_own || call.session == session);
+        // `count` sends to all of them; `any` would stop at the first.
+        concerned.filter(|call| call.updates.send(update.clone()).is_ok()).count() > 0
     }
 
-    /// The calls of `grant` that have ended wait for the task no more.
+    /// Forgets calls of `grant` that have ended.
     pub(crate) fn close(&self, grant: &str, server: &str, own: &str) {
         let mut state = self.state.lock();
         let all = state.all.get_mut(&(server.into(), own.into()));
         for entry in all.into_iter().flatten().filter(|entry| *entry.grant == *grant) {
-            entry.calls.retain(|call| !call.tell.is_closed());
+            entry.calls.retain(|call| !call.updates.is_closed());
         }
     }
 
-    /// Waits for no task any more: the calls that are open end as far as is known of them.
+    /// Stops waiting for tasks: open calls end with what is known of them.
     pub async fn stop(&self) {
         self.stopping.cancel();
         self.open.close();
@@ -207,7 +228,7 @@ impl Book {
     }
 }
 
-impl Drop for Place {
+impl Drop for OpenTask {
     fn drop(&mut self) {
         let mut open_of = self.open_of.lock();
         if let Some(open) = open_of.get_mut(&self.grant) {
@@ -222,14 +243,14 @@ impl Drop for Place {
 impl Entry {
     /// Whether a call that created the task has not ended.
     fn is_open(&self) -> bool {
-        self.calls.iter().any(|call| !call.tell.is_closed())
+        self.calls.iter().any(|call| !call.updates.is_closed())
     }
 }
 
 // === impl State ===
 
 impl State {
-    /// The entry of a grant's task, which is made if it is new; `None` if there is no room for it.
+    /// The entry of a grant's task, created if it is new; `None` if there is no room for it.
     fn entry(&mut self, grant: &Arc<str>, task: &Task, session: u64) -> Option<&mut Entry> {
         let is_own = |entry: &Entry| entry.grant == *grant;
         if !self.all.get(task).is_some_and(|all| all.iter().any(is_own)) {

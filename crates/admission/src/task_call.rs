@@ -1,9 +1,9 @@
 //! The call that created a task, until the task ends.
 //!
 //! The agent has its answer. The ticket of the call stays open, so that limits on calls in flight
-//! hold and what the result gives or ends is recorded. A task that can outlive this process keeps its
-//! call open in the store as well: the next process ends the call when it learns that the task has
-//! ended ([`Admission::hear_of_task`]), or when its time is up.
+//! hold and the ids that the result assigns or ends are recorded. A task that can outlive this process
+//! keeps its call open in the store as well: the next process ends the call when it learns that the
+//! task has ended ([`Admission::task_updated`]), or when its time is up.
 //!
 //! Invariant: the ticket is finished once: when the task has ended, when its time is up, when the
 //! process that ran it is gone, or when toolgate stops and the task stops with it.
@@ -14,44 +14,32 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use serde_json::json;
-use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolgate_audit::{Effect, Outcome};
 use toolgate_store::{Completion, Ticket};
 
-use crate::admit::{Admission, Wanted};
+use crate::admit::Admission;
+use crate::call_context::CallContext;
 use crate::contained::contained;
 use crate::store_timeout::finish_in_time;
-use crate::task_book::Heard;
+use crate::task_book::TaskUpdate;
 
-/// How long a call waits for a task whose server gave it no time.
+pub use crate::task_book::CreatedTask;
+
+/// How long a call waits for a task without a `ttl`.
 const UNLIMITED: Duration = Duration::from_hours(1);
-/// How long a call waits for a task at most.
+/// The maximum time that a call waits for a task.
 const LONGEST: Duration = Duration::from_hours(24);
-/// The store learns of a later end only if it is later by this much.
+/// The store is updated only if the end moves by at least this much.
 const LATER: Duration = Duration::from_mins(1);
 
-/// A task that a call has created.
-#[derive(Debug)]
-pub struct Made {
-    /// The server's own id and what is told about the task from now on; `None` if the task has no
-    /// id that the agent could use, so that only its time ends it.
-    pub followed: Option<(String, mpsc::UnboundedReceiver<Heard>)>,
-    /// What the server told about it when it was created.
-    pub first: Heard,
-    /// Cancelled when the process that runs it is gone; none if it may outlive the connection.
-    pub gone: Option<CancellationToken>,
-    /// How long a call that creates no task may take.
-    pub shortest: Duration,
-}
-
 /// A call whose task has not ended.
-struct Open {
+struct OpenCall {
     admission: Arc<Admission>,
     ticket: Ticket,
     /// The call, if its result must be recorded before the agent sees it.
-    watched: Option<Arc<Wanted>>,
+    watched: Option<Arc<CallContext>>,
     completed: bool,
     /// The name of the task in the store; `None` if the task ends with this process.
     kept_as: Option<String>,
@@ -61,45 +49,46 @@ struct Open {
 
 /// How the wait for a task ended.
 enum Waited {
-    Ended(Outcome, Effect, Heard),
+    Ended(Outcome, Effect, TaskUpdate),
     /// Its time is up, or the process that ran it is gone.
     Over,
     /// toolgate stops.
     Stopped,
 }
 
-/// Keeps the call open until its task ends. Nothing of the agent's waits for this.
-pub fn keep(
+/// Keeps the call open until its task ends. The agent does not wait for this.
+pub fn keep_open(
     admission: &Arc<Admission>,
-    wanted: Arc<Wanted>,
+    context: Arc<CallContext>,
     ticket: Ticket,
-    made: Made,
+    made: CreatedTask,
     began: Instant,
 ) {
     let book = &admission.tasks;
-    let (label, server) = (Arc::clone(&wanted.sender.grant.label), Arc::clone(&wanted.server));
-    let own = made.followed.as_ref().map(|(own, _)| own.clone());
-    let (place, stopping, tracker) = (book.place(&label), book.stopping.clone(), book.open.clone());
+    let (label, server) = (Arc::clone(&context.sender.grant.label), Arc::clone(&context.server));
+    let own = made.tracked.as_ref().map(|(own, _)| own.clone());
+    let (open_task, stopping) = (book.open_task(&label), book.stopping.clone());
+    let tracker = book.open.clone();
     let outlives = made.gone.is_none();
     let kept_as =
         outlives.then(|| own.as_ref().map_or_else(String::new, |own| name(&label, &server, own)));
-    let open = Open {
+    let open = OpenCall {
         admission: Arc::clone(admission),
         ticket,
-        // The arguments of other calls are not needed any more; they may be large.
-        watched: wanted.watches_result().then_some(wanted),
+        // The arguments of other calls, which may be large, are no longer needed.
+        watched: context.watches_result().then_some(context),
         completed: false,
         kept_as,
         kept_until: None,
     };
     tracker.spawn(async move {
         let admission = Arc::clone(&open.admission);
-        // The task leaves the book after a panic too.
+        // Also after a panic the task is closed.
         contained(move || open.run(made, began, stopping)).await;
         if let Some(own) = own {
             admission.tasks.close(&label, &server, &own);
         }
-        drop(place);
+        drop(open_task);
     });
 }
 
@@ -109,54 +98,56 @@ fn name(grant: &str, server: &str, own: &str) -> String {
 }
 
 impl Admission {
-    /// An agent session of a grant has learned something about a task. A call of an earlier process
+    /// An agent session of a grant has received an update about a task. A call of an earlier process
     /// that created the task ends with it.
-    pub fn hear_of_task(
+    pub fn task_updated(
         &self,
         (grant, session): (&str, u64),
         server: &str,
         own: &str,
-        heard: &Heard,
+        update: &TaskUpdate,
     ) {
-        if self.tasks.hear((grant, session), server, own, heard) {
+        if self.tasks.update((grant, session), server, own, update) {
             return;
         }
-        if let Some((outcome, effect)) = heard.ending(false) {
+        if let Some((outcome, effect)) = update.ending(false) {
             let ending = Completion::new(outcome, effect, self.now());
             self.store().end_task(&name(grant, server, own), ending);
         }
     }
 }
 
-impl Open {
-    async fn run(mut self, made: Made, began: Instant, stopping: CancellationToken) {
+impl OpenCall {
+    async fn run(mut self, made: CreatedTask, began: Instant, stopping: CancellationToken) {
         match self.wait(made, stopping).await {
-            Waited::Ended(outcome, effect, news) => self.finish(outcome, effect, news, began).await,
+            Waited::Ended(outcome, effect, update) => {
+                self.finish(outcome, effect, update, began).await;
+            }
             Waited::Over | Waited::Stopped if self.completed => {
-                self.finish(Outcome::Ok, Effect::Done, Heard::default(), began).await;
+                self.finish(Outcome::Ok, Effect::Done, TaskUpdate::default(), began).await;
             }
             Waited::Stopped if self.kept_as.is_some() => self.ticket.leave(),
             Waited::Over | Waited::Stopped => {
                 let (outcome, effect) = (Outcome::Unknown, Effect::Unknown);
-                self.finish(outcome, effect, Heard::default(), began).await;
+                self.finish(outcome, effect, TaskUpdate::default(), began).await;
             }
         }
     }
 
-    async fn wait(&mut self, made: Made, stopping: CancellationToken) -> Waited {
-        let Made { first, followed, gone, shortest } = made;
-        let mut heard = followed.map(|(_, heard)| heard);
+    async fn wait(&mut self, made: CreatedTask, stopping: CancellationToken) -> Waited {
+        let CreatedTask { first, tracked, gone, shortest } = made;
+        let mut updates = tracked.map(|(_, updates)| updates);
         let mut until = Instant::now() + time_of(&first, shortest).unwrap_or(UNLIMITED);
         let longest = Instant::now() + LONGEST;
         let mut next = Some(first);
         loop {
-            if let Some(news) = next.take() {
-                if let Some(time) = time_of(&news, shortest) {
+            if let Some(update) = next.take() {
+                if let Some(time) = time_of(&update, shortest) {
                     until = Instant::now() + time;
                 }
-                self.completed |= news.is_completed();
-                if let Some((outcome, effect)) = news.ending(self.watched.is_some()) {
-                    return Waited::Ended(outcome, effect, news);
+                self.completed |= update.is_completed();
+                if let Some((outcome, effect)) = update.ending(self.watched.is_some()) {
+                    return Waited::Ended(outcome, effect, update);
                 }
             }
             self.keep_until(until.min(longest));
@@ -166,23 +157,23 @@ impl Open {
                     None => pending().await,
                 }
             };
-            let news = async {
-                match &mut heard {
-                    Some(heard) => heard.recv().await,
+            let update = async {
+                match &mut updates {
+                    Some(updates) => updates.recv().await,
                     None => pending().await,
                 }
             };
-            let news = tokio::select! {
+            let update = tokio::select! {
                 biased;
-                news = news => news,
+                update = update => update,
                 () = stopping.cancelled() => return Waited::Stopped,
                 () = gone => return Waited::Over,
                 () = sleep_until(until.min(longest)) => return Waited::Over,
             };
-            match news {
-                Some(news) => next = Some(news),
-                // Nothing more will be told about the task; its time ends it.
-                None => heard = None,
+            match update {
+                Some(update) => next = Some(update),
+                // No further updates will arrive; the time of the task ends it.
+                None => updates = None,
             }
         }
     }
@@ -201,26 +192,26 @@ impl Open {
         }
     }
 
-    async fn finish(self, outcome: Outcome, effect: Effect, news: Heard, began: Instant) {
+    async fn finish(self, outcome: Outcome, effect: Effect, update: TaskUpdate, began: Instant) {
         let mut ending = Completion::new(outcome, effect, self.admission.now());
         ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
         ending.upstream_ms = ending.total_ms;
-        match (&news.result, &self.watched) {
-            (Some(result), Some(wanted)) => {
-                ending.ownership = self.admission.ownership_of(wanted, result).await;
+        match (&update.result, &self.watched) {
+            (Some(result), Some(context)) => {
+                ending.ownership = self.admission.ownership_of(context, result).await;
                 if let Err(error) = finish_in_time(self.ticket, ending).await {
-                    tracing::error!(%error, "who owns what a task gave is not recorded yet");
+                    tracing::error!(%error, "ownership of a task's result not recorded yet");
                 }
             }
             _ => self.ticket.finish(ending),
         }
         // The agent may see the result now.
-        drop(news.recorded);
+        drop(update.recorded);
     }
 }
 
-/// How long the call waits for its task, by what was told about it. A task with a short time must
-/// not give a place back sooner than a call that creates no task.
-fn time_of(news: &Heard, shortest: Duration) -> Option<Duration> {
-    news.ttl_ms.map(|ttl| Duration::from_millis(ttl).clamp(shortest.min(LONGEST), LONGEST))
+/// How long the call waits for its task after an update. A task with a short `ttl` must not end its
+/// call sooner than the timeout of an ordinary call.
+fn time_of(update: &TaskUpdate, shortest: Duration) -> Option<Duration> {
+    update.ttl_ms.map(|ttl| Duration::from_millis(ttl).clamp(shortest.min(LONGEST), LONGEST))
 }

@@ -1,7 +1,7 @@
-//! The client of verbs that need a running gateway: they use the admin API like anybody else.
+//! The client of verbs that need a running gateway: they use the admin API.
 //!
-//! Invariant: the token is never printed, and goes nowhere but to the address that was named or
-//! that the data folder names.
+//! Invariant: the token is never printed, and sent only to the address that was given or that the
+//! data folder names.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use toolgate_edge::remote::Client;
 use crate::args::AdminArgs;
 use crate::data::{announced, client_of, find_data, read_token};
 
-/// The largest answer.
+/// The largest response.
 const MAX_ANSWER: usize = 256 * 1024 * 1024;
-/// How long an answer may take: trying a server takes a minute at most.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// How long a response may take: a test of a server takes at most a minute.
+const TIMEOUT: Duration = Duration::from_secs(90);
 
-/// A way to the admin API.
+/// A client of the admin API.
 pub(crate) struct AdminClient {
     base: String,
     token: String,
@@ -47,7 +47,7 @@ impl AdminClient {
             .build()
             .context("cannot start the runtime")?;
         let base = base.trim_end_matches('/').to_owned();
-        // Its pools need a runtime around them.
+        // Its connection pool needs a runtime.
         let client = {
             let _inside = runtime.enter();
             client_of(&line)
@@ -55,19 +55,19 @@ impl AdminClient {
         Ok(Self { base, token, client, runtime })
     }
 
-    /// What is at a path.
+    /// GETs a path.
     pub(crate) fn get(&self, path: &str) -> anyhow::Result<Value> {
         self.send(&Method::GET, path, None)
     }
 
-    /// Every item of a list.
+    /// All items of a list, page by page.
     pub(crate) fn list(&self, path: &str) -> anyhow::Result<Vec<Value>> {
         let (mut items, mut after) = (Vec::new(), String::new());
         loop {
             let mut part = self.get(&format!("{path}{after}"))?;
             match part.get_mut("items").map(Value::take) {
                 Some(Value::Array(more)) => items.extend(more),
-                _ => bail!("the gateway answered with something that is no list"),
+                _ => bail!("the response of the gateway is not a list"),
             }
             match part.get("next").and_then(Value::as_str) {
                 Some(next) => after = format!("?after={next}"),
@@ -76,7 +76,7 @@ impl AdminClient {
         }
     }
 
-    /// Sends a request; what is answered, null if there is nothing to say.
+    /// Sends a request; the body of the response, null if it is empty.
     pub(crate) fn send(
         &self,
         method: &Method,
@@ -86,25 +86,40 @@ impl AdminClient {
         self.send_text(method, path, body.map(Value::to_string).unwrap_or_default())
     }
 
-    /// The same with a body as it stands.
+    /// Creates something; whether it is new (201).
+    pub(crate) fn create(&self, path: &str, body: &Value) -> anyhow::Result<(Value, bool)> {
+        let (status, made) = self.exchange(&Method::POST, path, body.to_string())?;
+        Ok((made, status == http::StatusCode::CREATED))
+    }
+
+    /// Sends a request with this text as its body.
     pub(crate) fn send_text(
         &self,
         method: &Method,
         path: &str,
         body: String,
     ) -> anyhow::Result<Value> {
+        self.exchange(method, path, body).map(|(_, value)| value)
+    }
+
+    fn exchange(
+        &self,
+        method: &Method,
+        path: &str,
+        body: String,
+    ) -> anyhow::Result<(http::StatusCode, Value)> {
         let request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.base))
             .header(header::AUTHORIZATION, format!("Bearer {}", self.token))
             .header(header::CONTENT_TYPE, "application/json")
             .body(Bytes::from(body))
-            .with_context(|| format!("`{}` is no address of a gateway", self.base))?;
-        let asking =
-            async { tokio::time::timeout(PATIENCE, self.client.ask(request, MAX_ANSWER)).await };
-        let answered = self.runtime.block_on(asking);
+            .with_context(|| format!("`{}` is not a valid address", self.base))?;
+        let exchange =
+            async { tokio::time::timeout(TIMEOUT, self.client.ask(request, MAX_ANSWER)).await };
+        let answered = self.runtime.block_on(exchange);
         let unreachable = |why: String| {
-            anyhow!("the gateway at {} cannot be reached: {why}; does it run?", self.base)
+            anyhow!("cannot reach the gateway at {}: {why}; is it running?", self.base)
         };
         let answered = answered.map_err(|_| unreachable("no answer".to_owned()))?;
         let response = answered.map_err(|error| unreachable(error.to_string()))?;
@@ -113,27 +128,28 @@ impl AdminClient {
             text => serde_json::from_slice(text).unwrap_or(Value::Null),
         };
         if response.status().is_success() {
-            return Ok(value);
+            return Ok((response.status(), value));
         }
         Err(refused(response.status(), &value))
     }
 }
 
-/// Where the running gateway listens for people.
+/// The admin address of the running gateway.
 fn running(line: &Value) -> anyhow::Result<String> {
     match line.get("admin").and_then(Value::as_str) {
         Some(url) => Ok(url.to_owned()),
-        None => bail!("the running gateway has no listener for people (`listen.admin` is off)"),
+        None => bail!("the running gateway has no admin listener (`listen.admin` is off)"),
     }
 }
 
-/// What the gateway says, with everything that is wrong.
+/// The error of the gateway, with all its problems.
 fn refused(status: http::StatusCode, answer: &Value) -> anyhow::Error {
     let error = answer.get("error");
     let part = |of: Option<&Value>, name: &str| {
         of.and_then(|of| of.get(name)).and_then(Value::as_str).map(visible)
     };
-    let message = part(error, "message").unwrap_or_else(|| format!("the answer was {status}"));
+    let message =
+        part(error, "message").unwrap_or_else(|| format!("the gateway answered {status}"));
     let problems = error.and_then(|error| error.get("problems")).and_then(Value::as_array);
     let mut lines = vec![message];
     for problem in problems.into_iter().flatten() {
@@ -145,13 +161,13 @@ fn refused(status: http::StatusCode, answer: &Value) -> anyhow::Error {
     anyhow!(lines.join("\n"))
 }
 
-/// A part of a path, with everything in it that means something there spelled out.
+/// A segment of a path, percent-encoded.
 pub(crate) fn part(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    let spelled = |byte: u8| {
+    let encoded = |byte: u8| {
         if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
     };
-    text.bytes().map(spelled).collect()
+    text.bytes().map(encoded).collect()
 }
 
 #[cfg(test)]
@@ -166,12 +182,12 @@ mod tests {
     }
 
     #[test]
-    fn what_the_gateway_refuses_is_said_whole() {
+    fn refusals_list_all_problems() {
         let answer = serde_json::json!({"error": {"code": "unprocessable", "message": "not valid",
-            "problems": [{"line": 2, "column": 3, "code": "TG1", "message": "wrong\u{1b}", "hint": "mend"}]}});
-        let said = refused(http::StatusCode::UNPROCESSABLE_ENTITY, &answer).to_string();
-        assert_eq!(said, "not valid\n  2:3: TG1: wrong\\u{1b}; mend");
-        let said = refused(http::StatusCode::BAD_GATEWAY, &Value::Null).to_string();
-        assert_eq!(said, "the answer was 502 Bad Gateway");
+            "problems": [{"line": 2, "column": 3, "code": "TG1", "message": "wrong\u{1b}", "hint": "fix it"}]}});
+        let text = refused(http::StatusCode::UNPROCESSABLE_ENTITY, &answer).to_string();
+        assert_eq!(text, "not valid\n  2:3: TG1: wrong\\u{1b}; fix it");
+        let text = refused(http::StatusCode::BAD_GATEWAY, &Value::Null).to_string();
+        assert_eq!(text, "the gateway answered 502 Bad Gateway");
     }
 }

@@ -1,68 +1,96 @@
-//! What can be typed.
+//! Command line arguments.
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::log::LogFormat;
+use crate::version::VERSION;
+
 mod admin;
 mod audit;
+mod audit_filter;
 mod demo;
 mod doctor;
 mod import;
 mod policy;
+#[cfg(test)]
+mod reference;
+mod scan;
 mod session;
+mod status;
 mod tool;
 
 pub(crate) use admin::{
-    AdminArgs, FreezeArgs, FreezeVerb, GrantArgs, GrantCreateArgs, GrantVerb, ListOutput,
-    LocalArgs, LocalVerb, PersonArgs, PersonCreateArgs, PersonVerb, ServerAddArgs, ServerArgs,
-    ServerVerb, UnfreezeArgs,
+    AdminArgs, FreezeArgs, FreezeVerb, GrantArgs, GrantCreateArgs, GrantUpdateArgs, GrantVerb,
+    HolderArgs, ListOutput, LocalArgs, LocalVerb, PersonArgs, PersonCreateArgs, PersonVerb,
+    RevokeArgs, ServerAddArgs, ServerArgs, ServerVerb, ShownListArgs, UnfreezeArgs,
 };
 pub(crate) use audit::{
-    AuditArgs, AuditVerb, DataArgs, ListArgs, OneOutput, RowsOutput, ShowArgs, TailArgs, VerifyArgs,
+    AuditArgs, AuditVerb, DataArgs, ExportArgs, ExportOutput, ListArgs, OneOutput, RowsOutput,
+    ShowArgs, TailArgs, VerifyArgs,
 };
 pub(crate) use demo::{DemoArgs, DemoVerb, OneCArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use import::ImportArgs;
 pub(crate) use policy::{
-    CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, PolicyArgs, PolicyCheckOutput,
-    PolicyImportArgs, PolicyVerb, TestArgs, TestOutput,
+    CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, PolicyApplyArgs, PolicyArgs, PolicyCheckOutput,
+    PolicyImportArgs, PolicyNameArgs, PolicyRollbackArgs, PolicyShowArgs, PolicyVerb, TestArgs,
+    TestOutput,
 };
+pub(crate) use scan::{ScanArgs, ScanOutput};
 pub(crate) use session::{SessionArgs, SessionTokenArgs, SessionVerb};
+pub(crate) use status::StatusArgs;
 pub(crate) use tool::{AsAgentArgs, ToolArgs, ToolCallArgs, ToolListArgs, ToolShowArgs, ToolVerb};
 
-/// The gate between AI agents and every MCP tool they may use
+/// A gateway with policies between AI agents and MCP tools
 #[derive(Debug, Parser)]
-#[command(name = "toolgate", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(
+    name = "toolgate",
+    version = VERSION,
+    propagate_version = true,
+    after_help = EXIT_CODES
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
 
+const EXIT_CODES: &str = "\
+Exit codes: 0 success; 1 a finding (invalid policy, broken audit, denied call, differences); \
+2 an error; 64 wrong usage";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Run the gateway
     ///
-    /// Works with nothing configured: it makes its data folder, listens on loopback and says what
-    /// to paste into your MCP client.
+    /// Needs no configuration: it creates its data folder, listens on loopback and prints what to
+    /// paste into your MCP client.
     Serve(ServeArgs),
+    /// Show the state of the running gateway on one screen, and what needs attention
+    Status(StatusArgs),
     /// Check a configuration file, or print its JSON Schema
     Config(ConfigArgs),
     /// Check, test, explain, format and import policies
     Policy(PolicyArgs),
-    /// Verify and read the audit, with or without a running gateway
+    /// Read, export and verify the audit, with or without a running gateway
     Audit(AuditArgs),
-    /// List, show and call tools as an agent would
+    /// List, show and call tools, as an agent would
     Tool(ToolArgs),
-    /// List programs that have dialled in, and make tokens for them
+    /// Judge the risk of the tools of MCP servers, and write a policy for them
+    ///
+    /// Connects to a URL, starts a command, or does so with every server of an MCP client's
+    /// configuration; lists the tools and calls none.
+    Scan(ScanArgs),
+    /// List connected sessions, and create tokens for them
     Session(SessionArgs),
-    /// Play a program that dials in, to see sessions work
+    /// Simulate a program that dials in, to try sessions
     Demo(DemoArgs),
-    /// Take over another program's configuration, and the tools that it knows
+    /// Import the configuration and the tools of another program
     Import(ImportArgs),
-    /// Make, list, rotate and revoke grants: the tokens of agents
+    /// Create, list, change, rotate and revoke grants: the tokens of agents
     Grant(GrantArgs),
-    /// Make, list, rotate and revoke people: the tokens of the admin API
+    /// Create, list, rotate and revoke people: the tokens of the admin API
     Person(PersonArgs),
     /// Add, list, remove and test servers
     Server(ServerArgs),
@@ -70,12 +98,18 @@ pub(crate) enum Verb {
     Freeze(FreezeArgs),
     /// End a freeze
     Unfreeze(UnfreezeArgs),
-    /// Take calls without a token again
+    /// Accept calls without a token again
     Local(LocalArgs),
-    /// Look for what is wrong with this installation, and say what to do
+    /// Check this installation, and print how to fix what is wrong
     ///
-    /// Exits with 1 if something is.
+    /// Exits with 1 if a check fails.
     Doctor(DoctorArgs),
+    /// Explain an error code of agents (`rate_limited`) or of policies (`TG0103`)
+    Explain {
+        /// The code
+        #[arg(value_name = "CODE")]
+        code: String,
+    },
     /// Print the version
     Version,
 }
@@ -95,7 +129,7 @@ pub(crate) struct ServeArgs {
     /// Print one line of JSON to stdout when all listeners are bound
     #[arg(long)]
     pub(crate) ready_json: bool,
-    /// How to write the log
+    /// Format of the log
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log: LogFormat,
 }
@@ -108,25 +142,21 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigVerb {
-    /// Say everything that is wrong with a configuration file
+    /// Check a configuration file, and print every problem
     Check {
         /// The file
-        #[arg(value_name = "FILE", default_value = "toolgate.yaml", env = "TOOLGATE_CONFIG")]
-        file: PathBuf,
-        /// How to write the findings
+        #[arg(value_name = "FILE", conflicts_with = "config")]
+        file: Option<PathBuf>,
+        /// The file, as other verbs take it [default: the variable TOOLGATE_CONFIG, else
+        /// ./toolgate.yaml]
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// Output format
         #[arg(short, long, value_name = "FORMAT", default_value = "text")]
         output: CheckOutput,
     },
     /// Print the JSON Schema of toolgate.yaml, for editors
     Schema,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// For people
-    Text,
-    /// One JSON object a line
-    Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,12 +1,13 @@
 //! `toolgate audit …`: verifying and reading the audit of a data folder.
 //!
-//! Invariant: the folder is opened for reading only, and the lock of `serve` is never taken; a
-//! gateway that runs on it notices nothing.
-//! Invariant: nothing of a call is shown that its rows do not hold, but for the line of its rule
-//! where the document is still the same (`place`).
+//! Invariant: the folder is opened read-only, and the lock of `serve` is never taken; a running
+//! gateway is not affected.
+//! Invariant: only the content of rows is shown, plus the line of a rule if the document is still the
+//! same (`place`).
 //!
-//! One file per verb; `table` is how rows look to people.
+//! One file per verb; `table` formats rows for people.
 
+mod export;
 mod key;
 mod list;
 mod place;
@@ -30,6 +31,7 @@ pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<Done> {
         AuditVerb::List(args) => list::run(args),
         AuditVerb::Show(args) => show::run(args),
         AuditVerb::Tail(args) => tail::run(args),
+        AuditVerb::Export(args) => export::run(args),
     }
 }
 
@@ -38,11 +40,11 @@ fn open(args: &DataArgs) -> anyhow::Result<(PathBuf, AuditReader)> {
     let folder = find_data(args.data.as_deref(), args.config.as_deref())?;
     let shown = folder.display();
     match AuditReader::open(&folder)
-        .with_context(|| format!("the audit in `{shown}` cannot be read"))?
+        .with_context(|| format!("cannot read the audit in `{shown}`"))?
     {
         Some(audit) => Ok((folder, audit)),
         None => bail!(
-            "there is no audit in `{shown}`: `toolgate serve` makes one there; say where it is with --data"
+            "there is no audit in `{shown}`: `toolgate serve` creates one; name another folder with --data"
         ),
     }
 }

@@ -4,17 +4,25 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolgate_config::{Config, PolicySource, render, schema};
-use toolgate_control::{Finding, Inputs, PolicyError, PolicyFiles, policy_check, visible};
+use toolgate_control::{
+    Finding, Inputs, PolicyError, PolicyFiles, policy_check, unsafe_start, visible,
+};
 use toolgate_policy::Known;
+use toolgate_store_sqlite::ReadOnlyStore;
 
 use crate::args::{CheckOutput, ConfigArgs, ConfigVerb};
 use crate::config_source::Here;
+use crate::data::data_path;
 use crate::exit::Done;
 use crate::print;
 
 pub(crate) fn run(args: &ConfigArgs) -> anyhow::Result<Done> {
     match &args.verb {
-        ConfigVerb::Check { file, output } => check(file, *output),
+        ConfigVerb::Check { file, config, output } => {
+            let variable = std::env::var_os("TOOLGATE_CONFIG").filter(|file| !file.is_empty());
+            let file = file.as_deref().or(config.as_deref()).or(variable.as_deref().map(Path::new));
+            check(file.unwrap_or(Path::new("toolgate.yaml")), *output)
+        }
         ConfigVerb::Schema => {
             print::out(&format!("{}\n", serde_json::to_string_pretty(&schema())?));
             Ok(Done::Ok)
@@ -24,7 +32,14 @@ pub(crate) fn run(args: &ConfigArgs) -> anyhow::Result<Done> {
 
 fn check(file: &Path, output: CheckOutput) -> anyhow::Result<Done> {
     let (mut valid, problems, policies) = match Config::load(file, &Here) {
-        Ok(loaded) => (true, loaded.warnings, policies(file, &loaded.config)),
+        Ok(loaded) => {
+            let mut problems = unsafe_start::problems(&loaded, has_stored_grants(&loaded.config));
+            let found = policies(file, &loaded.config);
+            let valid = problems.is_empty();
+            problems.extend(loaded.warnings);
+            problems.sort_by_key(|problem| (problem.line, problem.column));
+            (valid, problems, found)
+        }
         Err(problems) => (false, problems, Vec::new()),
     };
     valid &= policies.iter().all(|found| !found.is_error);
@@ -52,6 +67,14 @@ fn check(file: &Path, output: CheckOutput) -> anyhow::Result<Done> {
     Ok(if valid { Done::Ok } else { Done::Finding })
 }
 
+/// Whether the data folder has a grant that is not revoked, which makes a listener for agents safe.
+fn has_stored_grants(config: &Config) -> bool {
+    let folder = data_path(None, config).ok();
+    let store = folder.and_then(|folder| ReadOnlyStore::open(&folder).ok().flatten());
+    let stored = store.and_then(|mut store| store.snapshot().ok());
+    stored.is_some_and(|stored| stored.grants.iter().any(|grant| grant.revoked.is_none()))
+}
+
 /// A finding in a policy, with the document it is in.
 struct Found {
     is_error: bool,
@@ -59,10 +82,10 @@ struct Found {
     json: Value,
 }
 
-/// What keeps policies from being active, or is doubtful in them: the file could not be used.
+/// Errors and warnings in policies; `serve` would refuse the file for the errors.
 fn policies(file: &Path, config: &Config) -> Vec<Found> {
     let servers = config.servers.iter().map(|server| server.name.clone()).collect();
-    let known = Known { servers, tools: None };
+    let known = Known { servers, ..Known::default() };
     let files = PolicyFiles::read(config, None, &mut Inputs::default());
     let mut found = Vec::new();
     for policy in &config.policies {
@@ -95,7 +118,7 @@ impl Found {
         let json = json!({
             "code": "TG1015", "severity": "error", "file": file, "line": 0, "column": 0,
             "message": error.to_string(),
-            "hint": "a relative path begins at the folder of the configuration file",
+            "hint": "a relative path is relative to the folder of the configuration file",
         });
         Self { is_error: true, text: format!("policy `{policy}`: {error}\n"), json }
     }

@@ -1,33 +1,57 @@
-//! The configuration file: where it is, and reading it with or without the secrets of `serve`.
+//! The configuration file: finding it, and loading it with or without the secrets of `serve`.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use toolgate_config::{Config, Problem, Severity, Surroundings, TlsFault, render};
+use toolgate_config::{Config, Loaded, Problem, Surroundings, TlsFault, render};
 use toolgate_control::{FileState, Inputs, PolicyFiles, Recording, ThisProcess, trusted, visible};
 use toolgate_edge::tls::{Certificate, Unusable};
+use toolgate_policy::Severity;
 
 use crate::print;
 
-const USUAL: &str = "toolgate.yaml";
-/// Where v8-session-manager is told its configuration.
-const V8: &str = "V8SM_CONFIG";
+const DEFAULT_FILE: &str = "toolgate.yaml";
+/// The variable that v8-session-manager reads.
+const V8_VARIABLE: &str = "V8SM_CONFIG";
 
-/// A file, or nothing at all.
+/// The configuration file, if there is one.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     file: Option<PathBuf>,
+    /// Where the file is looked for if none is named.
+    default: PathBuf,
 }
 
 impl Source {
-    /// The file that was named, else that of `V8SM_CONFIG`, else `./toolgate.yaml` if it exists.
+    /// The given file, else that of `V8SM_CONFIG`, else `./toolgate.yaml` if it exists.
     pub(crate) fn find(named: Option<&Path>) -> Self {
-        let usual = || Path::new(USUAL).exists().then(|| PathBuf::from(USUAL));
-        let of_v8 = || std::env::var_os(V8).filter(|file| !file.is_empty()).map(PathBuf::from);
-        let file = named.map(Path::to_owned).or_else(of_v8).or_else(usual);
-        // Absolute, so that messages name a place and not a point of view.
-        Self { file: file.map(|file| std::path::absolute(&file).unwrap_or(file)) }
+        // Absolute, so that messages do not depend on the current folder.
+        let absolute = |file: PathBuf| std::path::absolute(&file).unwrap_or(file);
+        let default = absolute(PathBuf::from(DEFAULT_FILE));
+        let of_v8 =
+            || std::env::var_os(V8_VARIABLE).filter(|file| !file.is_empty()).map(PathBuf::from);
+        let file = named.map(Path::to_owned).or_else(of_v8).map(absolute);
+        let mut source = Self { file, default };
+        source.find_again();
+        source
+    }
+
+    /// Uses `./toolgate.yaml` if it exists by now and no other file is used.
+    pub(crate) fn find_again(&mut self) {
+        if self.file.is_none() && self.default.exists() {
+            self.file = Some(self.default.clone());
+        }
+    }
+
+    /// Records that there is no file, so that one that is created is noticed.
+    pub(crate) fn record_absence(&self, inputs: &mut Inputs) {
+        if self.file.is_none() {
+            // One that appears meanwhile differs from what is recorded, so it is noticed.
+            let absent = trusted::read(&self.default).err();
+            let absent = absent.unwrap_or_else(|| io::ErrorKind::NotFound.into());
+            inputs.record(&self.default, &Err(absent));
+        }
     }
 
     /// The file, if there is one.
@@ -35,13 +59,12 @@ impl Source {
         self.file.as_deref()
     }
 
-    /// The configuration for a verb that only asks where things are: it may be run where the
-    /// secrets of `serve` are not.
+    /// The configuration for verbs that run where the secrets of `serve` may be missing.
     pub(crate) fn load_without_secrets(&self) -> anyhow::Result<Config> {
         let loaded = self.file().map(|file| Config::load(file, &Elsewhere { file }));
         match loaded {
             Some(Ok(loaded)) => Ok(loaded.config),
-            // With the secrets that are there it says what is wrong.
+            // Loading it with the real secrets reports the problems.
             _ => self.load(),
         }
     }
@@ -61,34 +84,38 @@ impl Source {
         problems.iter().filter(is_error).count()
     }
 
-    /// The data folder that the file names. A verb that needs no more works with a file that has
-    /// mistakes, too.
+    /// The data folder that the file names. Verbs that need no more also work with an invalid file.
     pub(crate) fn data(&self) -> anyhow::Result<Option<PathBuf>> {
         let Some(file) = self.file() else { return Ok(None) };
         let bytes = trusted::read(file)
-            .with_context(|| format!("the configuration `{}` is not used", file.display()))?;
+            .with_context(|| format!("the configuration `{}` cannot be used", file.display()))?;
         if let Ok(loaded) = Config::load(file, &Elsewhere { file }) {
             return Ok(loaded.config.data);
         }
         let shown = visible(&file.display().to_string());
-        print::err(&format!("`{shown}` has mistakes; only its `data` is used here\n"));
+        print::err(&format!(
+            "`{shown}` is not valid (see `toolgate config check`); using only its `data`\n"
+        ));
         Ok(toolgate_config::data_of(&bytes, file))
     }
 
-    /// Reads the configuration; problems are shown and end the start.
+    /// Loads the configuration; problems are printed and are an error.
     pub(crate) fn load(&self) -> anyhow::Result<Config> {
-        self.load_with_inputs().map(|(config, _)| config)
+        let (loaded, _) = self.load_with_inputs()?;
+        print::err(&render(&loaded.warnings));
+        Ok(loaded.config)
     }
 
-    /// The same, with the files that the configuration was read from.
-    pub(crate) fn load_with_inputs(&self) -> anyhow::Result<(Config, Inputs)> {
-        let Some(file) = &self.file else { return Ok((Config::default(), Inputs::default())) };
+    /// Also returns the files that the configuration was read from. Prints no warnings.
+    pub(crate) fn load_with_inputs(&self) -> anyhow::Result<(Loaded, Inputs)> {
+        let Some(file) = &self.file else {
+            let mut inputs = Inputs::default();
+            self.record_absence(&mut inputs);
+            return Ok((Loaded::default(), inputs));
+        };
         let recording = Recording::new(&Here);
         match Config::load(file, &recording) {
-            Ok(loaded) => {
-                print::err(&render(&loaded.warnings));
-                Ok((loaded.config, recording.into_inputs()))
-            }
+            Ok(loaded) => Ok((loaded, recording.into_inputs())),
             Err(problems) => {
                 print::err(&render(&problems));
                 bail!("the configuration `{}` cannot be used", file.display())
@@ -97,7 +124,7 @@ impl Source {
     }
 }
 
-/// This process, its trusted files, and the check of certificates.
+/// The real environment: this process, trusted files, and the check of certificates.
 pub(crate) struct Here;
 
 impl Surroundings for Here {
@@ -107,6 +134,10 @@ impl Surroundings for Here {
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         ThisProcess.read(path)
+    }
+
+    fn has_program(&self, program: &str, path: Option<&str>, folder: &Path) -> bool {
+        ThisProcess.has_program(program, path, folder)
     }
 
     fn check_tls(&self, cert: &[u8], key: &[u8]) -> Result<(), TlsFault> {
@@ -119,7 +150,7 @@ impl Surroundings for Here {
     }
 }
 
-/// Surroundings in which every secret exists, each with a value of its own that opens nothing.
+/// An environment in which every secret exists, with a distinct placeholder as its value.
 struct Elsewhere<'a> {
     /// The configuration itself.
     file: &'a Path,

@@ -1,4 +1,4 @@
-//! The data folder: made when it is missing, used by one `serve` at a time.
+//! The data folder: created if it is missing, used by one `serve` at a time.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -17,28 +17,28 @@ use crate::config_source::Source;
 /// The data folder while this process serves from it.
 pub(crate) struct DataFolder {
     path: PathBuf,
-    /// Locked as long as it is open; the system unlocks it however the process ends.
+    /// Locked while it is open; the system unlocks it when the process ends.
     _lock: File,
 }
 
-/// The file that says where a running gateway listens.
+/// The file with the addresses of the running gateway.
 const ANNOUNCED: &str = "serve.json";
 
-/// Where everything is has been said; taken back when dropped.
+/// The published addresses of this gateway; removed when dropped.
 pub(crate) struct Announced {
     path: PathBuf,
     line: String,
 }
 
 impl Announced {
-    /// Says something else, if it is something else.
+    /// Publishes another line, if it has changed.
     pub(crate) fn renew(&mut self, folder: &DataFolder, line: &str) {
         if self.line == line {
             return;
         }
         line.clone_into(&mut self.line);
         if let Err(error) = folder.write_private(ANNOUNCED, line) {
-            tracing::error!("verbs may not find this gateway any more: {error:#}");
+            tracing::error!("cannot update serve.json; verbs may not find this gateway: {error:#}");
         }
     }
 }
@@ -46,35 +46,35 @@ impl Announced {
 impl Drop for Announced {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_file(&self.path) {
-            tracing::debug!(%error, "nobody was told where everything is");
+            tracing::debug!(%error, "serve.json was not there");
         }
     }
 }
 
-/// The line of the gateway that serves from this folder, as its `--ready-json` has it. `flag` is
-/// what names an address instead.
+/// The ready line of the gateway that runs on this folder. `flag` is the option that names an address
+/// instead.
 pub(crate) fn announced(folder: &Path, flag: &str) -> anyhow::Result<String> {
     let path = folder.join(ANNOUNCED);
     let line = check_folder(folder).and_then(|()| trusted::read_text(&path));
     let none = line.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
     anyhow::ensure!(
         !none,
-        "no gateway runs on the data folder `{}`; start one with `toolgate serve`, name another \
-         folder with --data, or an address with {flag}",
+        "no gateway runs on the data folder `{}`; start one with `toolgate serve`, or name another \
+         folder with --data or an address with {flag}",
         folder.display()
     );
     let line = line.with_context(|| format!("cannot read `{}`", path.display()))?;
     anyhow::ensure!(
         is_served(folder),
-        "no gateway runs on the data folder `{}` any more: the last one ended without a farewell; \
-         start it with `toolgate serve`, or name an address with {flag}",
+        "no gateway runs on the data folder `{}`: the last one was killed or crashed; start it again \
+         with `toolgate serve`, or name an address with {flag}",
         folder.display()
     );
     Ok(line)
 }
 
 /// Whether a gateway holds the lock of this folder. Without one, another program may listen where
-/// the last gateway did, and must not be told the token.
+/// the last gateway did, and must not receive the token.
 fn is_served(folder: &Path) -> bool {
     let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
     let lock = OpenOptions::new().read(true).custom_flags(no_link).open(folder.join("serve.lock"));
@@ -90,7 +90,7 @@ pub(crate) fn client_of(line: &serde_json::Value) -> Client {
     }
 }
 
-/// Whether a gateway says that it runs on this folder.
+/// Whether a gateway runs on this folder.
 pub(crate) fn is_announced(folder: &Path) -> bool {
     folder.join(ANNOUNCED).exists() && is_served(folder)
 }
@@ -103,19 +103,19 @@ pub(crate) fn read_token(folder: &Path) -> anyhow::Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// A new secret, as the caller makes them.
+/// Creates a new secret.
 pub(crate) type MakeToken<'a> = &'a dyn Fn() -> anyhow::Result<String>;
 
 impl DataFolder {
-    /// Opens the folder, makes what is missing, and locks it.
+    /// Opens the folder, creates what is missing, and locks it.
     pub(crate) fn open(path: PathBuf, make_token: MakeToken<'_>) -> anyhow::Result<Self> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&path)
-            .with_context(|| format!("cannot make the data folder `{}`", path.display()))?;
+            .with_context(|| format!("cannot create the data folder `{}`", path.display()))?;
         check_folder(&path)
-            .with_context(|| format!("the data folder `{}` is not used", path.display()))?;
+            .with_context(|| format!("the data folder `{}` is not safe to use", path.display()))?;
         let lock = lock(&path)?;
         let folder = Self { path, _lock: lock };
         folder.ensure_admin_token(make_token)?;
@@ -137,14 +137,14 @@ impl DataFolder {
         read_token(&self.path)
     }
 
-    /// Says where everything is, for verbs that need a running gateway, until it is dropped.
+    /// Publishes the addresses for verbs that need a running gateway, until dropped.
     pub(crate) fn announce(&self, line: &str) -> anyhow::Result<Announced> {
         self.write_private(ANNOUNCED, line)?;
         Ok(Announced { path: self.path.join(ANNOUNCED), line: line.to_owned() })
     }
 
     fn ensure_admin_token(&self, make_token: MakeToken<'_>) -> anyhow::Result<()> {
-        // A link that leads nowhere is replaced.
+        // A dangling link is replaced.
         if self.admin_token().exists() {
             return Ok(());
         }
@@ -158,7 +158,7 @@ impl DataFolder {
     }
 }
 
-/// Whether no other user can change what is in a data folder. What is not there is fine.
+/// Fails if another user can change the content of a data folder. Missing files are fine.
 pub(crate) fn check_folder(folder: &Path) -> io::Result<()> {
     checked(folder)?;
     for name in ["toolgate.db", "toolgate.db-wal", "toolgate.db-shm"] {
@@ -172,7 +172,7 @@ pub(crate) fn check_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The database must not be opened to look at it: closing it again would end SQLite's locks.
+/// The database must not be opened for the check: closing it would release SQLite's locks.
 fn checked(path: &Path) -> io::Result<()> {
     match trusted::check(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -188,16 +188,16 @@ fn lock(folder: &Path) -> anyhow::Result<File> {
         .create(true)
         .truncate(false)
         .mode(0o600)
-        // A link here would have its target cut.
+        // A link would have its target truncated.
         .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
         .open(&path)
         .with_context(|| format!("cannot open `{}`", path.display()))?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
         let mut pid = String::new();
-        file.read_to_string(&mut pid).context("cannot read who uses the data folder")?;
+        file.read_to_string(&mut pid).context("cannot read the pid in `serve.lock`")?;
         bail!(
             "another toolgate (pid {}) serves from the data folder `{}`; stop it, or give this \
-             one its own with --data",
+             one another folder with --data",
             pid.trim(),
             folder.display()
         );
@@ -234,7 +234,7 @@ fn default_path(xdg_data_home: Option<PathBuf>, home: Option<PathBuf>) -> anyhow
     }
     match home.filter(|path| !path.as_os_str().is_empty()) {
         Some(home) => Ok(home.join(".local/share/toolgate")),
-        None => bail!("there is no HOME to keep data in; say where with --data"),
+        None => bail!("HOME is not set, so there is no default data folder; name one with --data"),
     }
 }
 
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_is_made_private_and_used_once() {
+    fn the_folder_is_private_and_locked() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("a/b");
         let token = || Ok("tg_secret".to_owned());
@@ -258,23 +258,23 @@ mod tests {
         let second = DataFolder::open(path.clone(), &token).err().unwrap().to_string();
         assert!(second.contains(&format!("(pid {})", std::process::id())), "{second}");
 
-        let told = folder.announce("{\"ready\":true}").unwrap();
+        let published = folder.announce("{\"ready\":true}").unwrap();
         let announced = path.join("serve.json");
         assert_eq!(fs::read_to_string(&announced).unwrap(), "{\"ready\":true}\n");
         assert_eq!(mode(&announced), 0o600);
 
-        drop(told);
-        assert!(!announced.exists(), "nobody is there any more");
+        drop(published);
+        assert!(!announced.exists(), "removed with the gateway");
 
         drop(folder);
         let other_token = || Ok("tg_other".to_owned());
         let folder = DataFolder::open(path, &other_token).unwrap();
         let kept = fs::read_to_string(folder.admin_token()).unwrap();
-        assert_eq!(kept, "tg_secret\n", "the admin token is made once");
+        assert_eq!(kept, "tg_secret\n", "the admin token is created once");
     }
 
     #[test]
-    fn where_the_folder_is() {
+    fn default_paths() {
         let path = |xdg: Option<&str>, home: Option<&str>| {
             default_path(xdg.map(Into::into), home.map(Into::into)).ok()
         };

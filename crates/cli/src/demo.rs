@@ -1,4 +1,4 @@
-//! `toolgate demo`: programs that dial in, played for people who have none at hand.
+//! `toolgate demo`: simulated programs that dial in, to try sessions without 1C.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::data::{announced, find_data};
 use crate::exit::Done;
 use crate::print;
 
-/// Where sessions dial in if nobody says otherwise.
-const USUAL: &str = "ws://127.0.0.1:4000/sessions";
-/// How often is looked at what it does.
-const LOOK: Duration = Duration::from_millis(100);
-/// How long a goodbye may take.
-const GOODBYE: Duration = Duration::from_secs(5);
+/// The address if no gateway runs on the data folder.
+const DEFAULT_URL: &str = "ws://127.0.0.1:4000/sessions";
+/// How often the state of the client is printed.
+const POLL: Duration = Duration::from_millis(100);
+/// How long `session.bye` may take.
+const BYE_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Done> {
     let DemoVerb::Onec(args) = &args.verb;
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Done> {
     runtime.block_on(onec(args))
 }
 
-/// Where the gateway of the data folder lets sessions dial in.
+/// The sessions address of the gateway that runs on the data folder.
 fn running(args: &DataArgs) -> Option<String> {
     let folder = find_data(args.data.as_deref(), args.config.as_deref()).ok()?;
     let ready: Value = serde_json::from_str(&announced(&folder, "--url").ok()?).ok()?;
@@ -37,23 +37,24 @@ fn running(args: &DataArgs) -> Option<String> {
 }
 
 async fn onec(args: &OneCArgs) -> anyhow::Result<Done> {
-    let url = args.url.clone().or_else(|| running(&args.data)).unwrap_or_else(|| USUAL.to_owned());
-    let usual = ClientOptions::new(url.as_str(), &args.uid, args.profile, &args.base);
+    let url =
+        args.url.clone().or_else(|| running(&args.data)).unwrap_or_else(|| DEFAULT_URL.to_owned());
+    let defaults = ClientOptions::new(url.as_str(), &args.uid, args.profile, &args.base);
     let options = ClientOptions {
-        kind: args.kind.clone().unwrap_or(usual.kind),
+        kind: args.kind.clone().unwrap_or(defaults.kind),
         config_id: args.config_id.clone(),
-        reconnect_every: args.reconnect_every.map(Duration::from_secs).or(usual.reconnect_every),
-        ..usual
+        reconnect_every: args.reconnect_every.map(Duration::from_secs).or(defaults.reconnect_every),
+        ..defaults
     };
     print::err(&format!(
-        "a 1C client that is none: session `{}`, kind `{}`, infobase `{}`, dials {}; Ctrl-C ends it\n",
+        "simulated 1C client: session `{}`, kind `{}`, infobase `{}`, connecting to {}; Ctrl-C ends it\n",
         options.uid,
         options.kind,
         options.base,
-        // A token stands behind the path.
+        // The path may end with a token.
         url.split("/sessions/").next().unwrap_or_default()
     ));
-    // Before anybody can have seen it: from then on a signal means a goodbye.
+    // Before the client connects: from then on a signal sends `session.bye`.
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen to signals")?;
     let client = SimulatedClient::start(options);
     let (mut before, mut quiet) = (ClientRecord::default(), false);
@@ -61,36 +62,36 @@ async fn onec(args: &OneCArgs) -> anyhow::Result<Done> {
         tokio::select! {
             _ = interrupt.recv() => {
                 client.bye(false);
-                if tokio::time::timeout(GOODBYE, client.ended()).await.is_err() {
-                    print::err("nobody has heard the goodbye\n");
+                if tokio::time::timeout(BYE_TIMEOUT, client.ended()).await.is_err() {
+                    print::err("the gateway did not answer `session.bye`\n");
                 }
                 return Ok(Done::Ok);
             }
-            () = tokio::time::sleep(LOOK) => {}
+            () = tokio::time::sleep(POLL) => {}
         }
         let now = client.seen();
-        tell(&before, &now, &mut quiet);
+        report(&before, &now, &mut quiet);
         if now.shutdown {
-            print::err("asked to end\n");
+            print::err("the gateway asked the client to end\n");
             return Ok(Done::Ok);
         }
         before = now;
     }
 }
 
-fn tell(before: &ClientRecord, now: &ClientRecord, quiet: &mut bool) {
+fn report(before: &ClientRecord, now: &ClientRecord, quiet: &mut bool) {
     let was_quiet = *quiet;
     if now.connected && !before.connected {
         print::err("connected and registered\n");
     }
     if before.connected && !now.connected {
         let code = now.close_code.map(|code| format!(" (closed with {code})")).unwrap_or_default();
-        print::err(&format!("not connected{code}; it tries again\n"));
+        print::err(&format!("disconnected{code}; reconnecting\n"));
     }
-    // Once until it is connected again: it goes on trying for ever.
+    // Printed once until it is connected again; it retries for ever.
     *quiet = !now.connected && (*quiet || now.failures > before.failures);
     if *quiet && !was_quiet {
-        print::err("nobody answers there; it tries again until somebody does\n");
+        print::err("cannot connect; retrying\n");
     }
     for call in now.calls.iter().skip(before.calls.len()) {
         print::err(&format!("called: {call}\n"));

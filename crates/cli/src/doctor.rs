@@ -1,6 +1,6 @@
-//! `toolgate doctor`: what is wrong with this installation, and what to do about it.
+//! `toolgate doctor`: checks of this installation, with fixes.
 //!
-//! Invariant: looking changes nothing. Only `--accept-clock` does, and that is a row of the audit.
+//! Invariant: checks change nothing. Only `--accept-clock` does, and it is audited.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ use crate::exit::Done;
 use crate::print;
 use crate::serve;
 
-/// A clock that is further behind than this stands still for limits.
+/// If the clock is further behind, windows of limits do not end.
 const BEHIND: SignedDuration = SignedDuration::from_hours(1);
 
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Done> {
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Done> {
     Ok(if ok { Done::Ok } else { Done::Finding })
 }
 
-/// One thing that was looked at.
+/// One check.
 struct Check {
     id: &'static str,
     status: Status,
@@ -83,7 +83,7 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
             return checks;
         }
     };
-    checks.push(Check::ok("data_folder", format!("`{shown}` is for its owner alone to change")));
+    checks.push(Check::ok("data_folder", format!("`{shown}` can only be changed by its owner")));
     checks.push(match outside.mark() {
         Ok(mark) => clock(mark, Timestamp::now()),
         Err(why) => Check::fail("clock", why.to_string(), None),
@@ -96,31 +96,28 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
 fn configuration(args: &DoctorArgs) -> Check {
     let source = Source::find(args.admin.data.config.as_deref());
     let Some(file) = source.file() else {
-        return Check::ok(
-            "configuration",
-            "no toolgate.yaml: everything has its default".to_owned(),
-        );
+        return Check::ok("configuration", "no toolgate.yaml: defaults apply".to_owned());
     };
     let shown = file.display();
     match source.errors() {
-        0 => Check::ok("configuration", format!("`{shown}` has no mistakes")),
+        0 => Check::ok("configuration", format!("`{shown}` is valid")),
         count => {
-            let message = format!("`{shown}` has {count} mistakes, so it is not used");
+            let message = format!("`{shown}` has {count} errors, so `serve` refuses it");
             Check::fail("configuration", message, Some(format!("toolgate config check {shown}")))
         }
     }
 }
 
-/// The mark is the latest time that anything was counted at.
+/// The mark is the latest time used for counting.
 fn clock(mark: Timestamp, now: Timestamp) -> Check {
     let behind = mark.duration_since(now);
     if behind <= BEHIND {
-        return Check::ok("clock", format!("the clock says {now:.0}"));
+        return Check::ok("clock", format!("the clock is at {now:.0}"));
     }
     let hours = behind.as_hours();
     let message = format!(
-        "the clock says {now:.0}, and was {hours} h ahead before ({mark:.0}): until then windows of \
-         limits do not end"
+        "the clock is at {now:.0} and was {hours} h ahead before ({mark:.0}): windows of limits do \
+         not end until then"
     );
     let fix = "set the clock if it is wrong; if it is right now, toolgate doctor --accept-clock";
     Check::fail("clock", message, Some(fix.to_owned()))
@@ -129,7 +126,7 @@ fn clock(mark: Timestamp, now: Timestamp) -> Check {
 fn audit_chain(folder: &Path) -> Check {
     match toolgate_store_sqlite::verify(folder, Vec::new()) {
         Ok(report) => match report.first_bad {
-            None => Check::ok("audit_chain", format!("{} rows, whole", report.rows)),
+            None => Check::ok("audit_chain", format!("{} rows, intact", report.rows)),
             Some(bad) => {
                 let message = format!("the audit is broken at row {}", bad.seq);
                 Check::fail("audit_chain", message, Some("toolgate audit verify".to_owned()))
@@ -156,7 +153,7 @@ fn gateway(args: &DoctorArgs, folder: &Path) -> Check {
     }
 }
 
-/// Through the running gateway, else in the data folder itself.
+/// Through the running gateway, else in the data folder.
 fn accept_clock(args: &DoctorArgs) -> anyhow::Result<()> {
     let data = &args.admin.data;
     let running = args.admin.admin.is_some()
@@ -166,9 +163,9 @@ fn accept_clock(args: &DoctorArgs) -> anyhow::Result<()> {
         client.send(&Method::POST, "/api/v1/clock/accept", Some(&json!({})))?;
     } else {
         let folder = find_data(data.data.as_deref(), data.config.as_deref())?;
-        serve::accept_clock(folder).context("the clock is not accepted")?;
+        serve::accept_clock(folder).context("cannot accept the clock")?;
     }
-    print::err("the clock is accepted; what was counted stays counted\n");
+    print::err("the clock is accepted; counters keep their values\n");
     Ok(())
 }
 
@@ -183,7 +180,7 @@ impl Check {
         Self { id, status: Status::Fail, message, fix }
     }
 
-    fn word(&self) -> &'static str {
+    fn status(&self) -> &'static str {
         match self.status {
             Status::Ok => "ok",
             Status::Warn => "warn",
@@ -192,12 +189,12 @@ impl Check {
     }
 
     fn json(&self) -> Value {
-        json!({"id": self.id, "status": self.word(), "message": self.message, "fix": self.fix})
+        json!({"id": self.id, "status": self.status(), "message": self.message, "fix": self.fix})
     }
 
     fn line(&self) -> String {
         let fix = self.fix.as_ref().map(|fix| format!("\n      {:<14} -> {fix}", ""));
-        let line = format!("{:<5} {:<14} {}", self.word(), self.id, self.message);
+        let line = format!("{:<5} {:<14} {}", self.status(), self.id, self.message);
         format!("{}\n", visible(&format!("{line}{}", fix.unwrap_or_default())))
     }
 }
@@ -207,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_stands_still_is_found() {
+    fn a_clock_behind_the_mark_is_found() {
         let now: Timestamp = "2026-11-17T12:00:00Z".parse().unwrap();
         for (ahead, fine) in
             [(-9_999_999, true), (0, true), (3_600, true), (3_601, false), (31_536_000, false)]

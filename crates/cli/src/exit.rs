@@ -3,18 +3,18 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::print;
+use crate::{log, print};
 
 /// How a verb ended, if it did not fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Done {
-    /// All is well.
+    /// Success.
     Ok,
-    /// It did its work and found something that a script must notice.
+    /// It found something that a script must notice.
     Finding,
 }
 
-/// What was typed makes no sense together with something else.
+/// Arguments that contradict each other or the configuration.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 
@@ -26,19 +26,23 @@ impl fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// The exit code of a verb; an error is said on stderr, with its causes and hints.
+/// The exit code of a verb; an error is printed to stderr, with its causes and hints.
 pub(crate) fn code(done: anyhow::Result<Done>) -> ExitCode {
     match done {
         Ok(Done::Ok) => ExitCode::SUCCESS,
         Ok(Done::Finding) => ExitCode::from(1),
         Err(error) => {
-            print::err(&format!("toolgate: {error:#}\n"));
+            if log::is_json() {
+                tracing::error!("{error:#}");
+            } else {
+                print::err(&format!("toolgate: {error:#}\n"));
+            }
             ExitCode::from(if error.is::<Usage>() { 64 } else { 2 })
         }
     }
 }
 
-/// Help and version are no errors; anything else that clap refuses is wrong usage.
+/// Help and version are not errors; anything else that clap rejects is wrong usage.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind;
     let asked = matches!(
@@ -48,7 +52,7 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if let Err(gone) = error.print() {
-        tracing::debug!(%gone, "nobody reads the help");
+        tracing::debug!(%gone, "cannot print the help");
     }
     match error.kind() {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => ExitCode::from(64),

@@ -1,15 +1,21 @@
-//! `toolgate import`: an existing installation becomes one of toolgate.
+//! `toolgate import`: the configuration and the tools of another program.
 //!
-//! A `v8project.yaml` becomes a `toolgate.yaml`; the `tools_cache.json` that belongs to it, or one
-//! that is named itself, goes into the showcase of the data folder.
+//! A file with `mcpServers` or a `v8project.yaml` becomes a `toolgate.yaml`. The `tools_cache.json`
+//! of the latter, or one that is named itself, goes into the showcase of the data folder.
 //!
+//! Invariant: without `--write` nothing is written.
+//! Invariant: a file that this command did not write, or that was edited since, is replaced only
+//! with `--force`, and then a backup is kept.
 //! Invariant: a file that another user can have written is refused, as configuration is.
-//! Invariant: what is not understood is refused, never left out silently; nothing is written then.
+//! Invariant: settings that are not understood are refused, never left out silently.
+
+mod target;
 
 use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
+use serde_json::Value;
 use toolgate_config::{Config, render};
 use toolgate_control::{trusted, visible};
 use toolgate_session::{ShowcaseEntry, import};
@@ -17,13 +23,18 @@ use toolgate_session::{ShowcaseEntry, import};
 use crate::args::ImportArgs;
 use crate::config_source::Here;
 use crate::exit::Done;
-use crate::policy::{number, replace};
+use crate::policy::number;
 use crate::print;
 use crate::serve::take_over;
+use target::Target;
 
 pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Done> {
     if let Some(entries) = tools_cache(&args.file) {
         let entries = entries.with_context(|| cannot(&args.file))?;
+        if args.write.is_none() {
+            preview(None, &entries);
+            return Ok(Done::Ok);
+        }
         return keep(args, &Config::default(), &entries);
     }
     let imported = match Config::import(&args.file, &Here) {
@@ -35,28 +46,43 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Done> {
     };
     let cache = imported.cache_file.as_deref().map(read_cache).transpose()?.unwrap_or_default();
     print::err(&render(&imported.loaded.warnings));
+    let Some(to) = &args.write else {
+        preview(Some(&imported.text), &cache);
+        return Ok(Done::Ok);
+    };
+    let target = Target::open(to, args.force)?;
     let done = keep(args, &imported.loaded.config, &cache)?;
-    match &args.write {
-        Some(path) => {
-            replace(path, &imported.text)?;
-            print::err(&visible(&format!("written to {}\n", path.display())));
-        }
-        None => print::out(&imported.text),
-    }
+    print::err(&visible(&target.write(&imported.text)?));
     Ok(done)
+}
+
+/// Shows what would be written.
+fn preview(config: Option<&str>, entries: &[ShowcaseEntry]) {
+    print::out(config.unwrap_or_default());
+    let tools: usize = entries.iter().map(|entry| entry.tools.len()).sum();
+    let what = match (config, tools) {
+        (Some(_), 0) => "this configuration".to_owned(),
+        (Some(_), tools) => {
+            format!("this configuration, and {} into the showcase", number(tools, "tool"))
+        }
+        (None, tools) => format!("{} into the showcase", number(tools, "tool")),
+    };
+    print::err(&format!("preview: nothing was written; `--write` writes {what}\n"));
 }
 
 fn cannot(file: &Path) -> String {
     format!("`{}` cannot be imported", file.display())
 }
 
-/// The entries of a file that is a tools cache; none if it is something else.
+/// The entries of a tools cache; `None` if the file is something else, or does not exist.
 fn tools_cache(file: &Path) -> Option<anyhow::Result<Vec<ShowcaseEntry>>> {
     let is_json = file.extension().is_some_and(|end| end.eq_ignore_ascii_case("json"));
-    is_json.then(|| Ok(import(&trusted::read_text(file)?)?))
+    let text = trusted::read_text(file).ok().filter(|_| is_json)?;
+    let root: Value = serde_json::from_str(&text).ok()?;
+    root.get("entries").is_some().then(|| Ok(import(&text)?))
 }
 
-/// The tools that the other program knew, if it has written any down.
+/// The tools that the other program has cached, if any.
 fn read_cache(file: &Path) -> anyhow::Result<Vec<ShowcaseEntry>> {
     match trusted::read_text(file) {
         Ok(text) => import(&text).with_context(|| cannot(file)),
@@ -72,13 +98,13 @@ fn keep(args: &ImportArgs, config: &Config, entries: &[ShowcaseEntry]) -> anyhow
     let tools: usize = entries.iter().map(|entry| entry.tools.len()).sum();
     let (folder, new, left_out) = take_over(args.data.as_deref(), config, entries)?;
     print::err(&visible(&format!(
-        "looked at {} of the tools cache; {} new to the showcase in {}\n",
+        "read {} of the tools cache; {} new in the showcase of {}\n",
         number(tools, "tool"),
         if new == 1 { "1 entry is".to_owned() } else { format!("{new} entries are") },
         folder.display()
     )));
     if left_out > 0 {
-        print::err(&format!("{left_out} more entries are left out: the showcase is full\n"));
+        print::err(&format!("{left_out} entries were left out: the showcase is full\n"));
     }
     Ok(Done::Ok)
 }

@@ -1,21 +1,22 @@
-//! How lists and single results of the admin API are printed.
+//! Prints lists and single results of the admin API.
 
 use serde_json::{Value, json};
 use toolgate_control::visible;
 
 use crate::args::{ListOutput, OneOutput};
 use crate::print;
+use crate::table::{Column, Cut, render, terminal_width};
 
-/// Prints items; in a table, these members of them under these heads.
-pub(crate) fn list(output: ListOutput, items: &[Value], columns: &[(&str, &str)]) {
+/// Prints items; a table has these columns: heading and member. Ids are never cut.
+pub(crate) fn list(output: ListOutput, items: &[Value], columns: &[(&'static str, &str)]) {
     print::out(&match output {
-        ListOutput::Table => table(items, columns),
+        ListOutput::Table => table(items, columns, terminal_width()),
         ListOutput::Json => format!("{}\n", json!({"items": items, "next": null})),
         ListOutput::Jsonl => lines(items.iter().map(Value::to_string)),
     });
 }
 
-/// Prints one object; for people one member a line.
+/// Prints one object; for people one member per line.
 pub(crate) fn one(output: OneOutput, object: &Value) {
     print::out(&match output {
         OneOutput::Json => format!("{object}\n"),
@@ -26,29 +27,24 @@ pub(crate) fn one(output: OneOutput, object: &Value) {
     });
 }
 
-fn table(items: &[Value], columns: &[(&str, &str)]) -> String {
-    let head = columns.iter().map(|(head, _)| (*head).to_owned()).collect();
+fn table(items: &[Value], columns: &[(&'static str, &str)], width: Option<usize>) -> String {
     let line = |item: &Value| -> Vec<String> {
         columns.iter().map(|(_, name)| cell(item.get(name).unwrap_or(&Value::Null))).collect()
     };
-    let all: Vec<Vec<String>> = std::iter::once(head).chain(items.iter().map(line)).collect();
-    let width = |column: usize| {
-        let cells = all.iter().filter_map(|line| line.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    let rows: Vec<Vec<String>> = items.iter().map(line).collect();
+    let of_head = |(head, name): &(&'static str, &str)| {
+        let cut = if ["id", "session_id"].contains(name) { Cut::Never } else { Cut::End };
+        Column { head, cut }
     };
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
-    let text = |line: &Vec<String>| {
-        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    lines(all.iter().map(text))
+    render(&columns.iter().map(of_head).collect::<Vec<_>>(), &rows, width)
 }
 
 fn lines(lines: impl Iterator<Item = String>) -> String {
     lines.flat_map(|line| [line, "\n".to_owned()]).collect()
 }
 
-fn cell(value: &Value) -> String {
+/// A value as the text of a cell.
+pub(crate) fn cell(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
         Value::String(text) => visible(&text.replace('\n', " ")),
@@ -56,6 +52,11 @@ fn cell(value: &Value) -> String {
         Value::Array(list) => list.iter().map(cell).collect::<Vec<_>>().join(","),
         other => visible(&other.to_string()),
     }
+}
+
+/// The text member `name` of an object.
+pub(crate) fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    object.get(name).and_then(Value::as_str)
 }
 
 #[cfg(test)]
@@ -72,6 +73,6 @@ mod tests {
         let expected = "LABEL       SERVERS  POLICY\n\
                         laptop      a,b      -\n\
                         x\\u{1b}[2J  -        -\n";
-        assert_eq!(table(&items, &columns), expected);
+        assert_eq!(table(&items, &columns, None), expected);
     }
 }

@@ -1,7 +1,7 @@
-//! The binary `toolgate`: what was typed, and which verb does it.
+//! The binary `toolgate`: arguments, verbs and wiring.
 //!
-//! One file per verb. Only this crate wires: it reads the process's environment, makes connectors,
-//! listeners and the gateway, and gives each what it needs.
+//! One file per verb. Only this crate wires: it reads the environment of the process and connects
+//! listeners, gateway, store and control.
 //!
 //! Invariant: stdout carries results and nothing else; logs and messages go to stderr.
 
@@ -12,12 +12,14 @@ use clap::Parser;
 mod admin_client;
 mod args;
 mod audit;
+mod clients;
 mod config;
 mod config_source;
 mod data;
 mod demo;
 mod doctor;
 mod exit;
+mod explain;
 mod freeze;
 mod grant;
 mod import;
@@ -27,16 +29,20 @@ mod log;
 mod person;
 mod policy;
 mod print;
+mod scan;
 mod serve;
 mod server;
 mod session;
+mod status;
+mod table;
 mod tool;
 mod version;
+mod waiting;
 
 use args::{Args, Verb};
 
-/// Agents' messages are many small short-lived allocations made and freed on different threads,
-/// which is what mimalloc is good at; it also gives memory back after a large result.
+/// Messages are many small, short-lived allocations, made and freed on different threads: mimalloc
+/// is fast for that, and returns memory to the system after a large result.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -47,9 +53,11 @@ fn main() -> ExitCode {
     };
     let done = match args.verb {
         Verb::Serve(args) => serve::run(&args),
+        Verb::Status(args) => status::run(&args),
         Verb::Config(args) => config::run(&args),
         Verb::Policy(args) => policy::run(&args),
         Verb::Audit(args) => audit::run(&args),
+        Verb::Scan(args) => scan::run(&args),
         Verb::Tool(args) => tool::run(&args),
         Verb::Session(args) => session::run(&args),
         Verb::Demo(args) => demo::run(&args),
@@ -61,6 +69,7 @@ fn main() -> ExitCode {
         Verb::Unfreeze(args) => freeze::unfreeze(&args),
         Verb::Local(args) => local::run(&args),
         Verb::Doctor(args) => doctor::run(&args),
+        Verb::Explain { code } => explain::run(&code),
         Verb::Version => version::run(),
     };
     exit::code(done)

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::admin_client::{AdminClient, part};
 use crate::args::{PersonArgs, PersonCreateArgs, PersonVerb};
 use crate::exit::Done;
-use crate::grant::ONCE;
+use crate::grant::SHOWN_ONCE;
 use crate::{listing, print};
 
 const COLUMNS: &[(&str, &str)] = &[
@@ -24,8 +24,8 @@ pub(crate) fn run(args: &PersonArgs) -> anyhow::Result<Done> {
         PersonVerb::Create(args) => {
             let client = AdminClient::new(&args.admin)?;
             let made = client.send(&Method::POST, "/api/v1/people", Some(&new(args)))?;
-            print::err(ONCE);
             listing::one(args.output, &made);
+            print::err(SHOWN_ONCE);
         }
         PersonVerb::List(args) => {
             let items = AdminClient::new(&args.admin)?.list("/api/v1/people")?;
@@ -34,12 +34,13 @@ pub(crate) fn run(args: &PersonArgs) -> anyhow::Result<Done> {
         PersonVerb::Rotate(args) => {
             let path = format!("/api/v1/people/{}/rotate", part(&args.id));
             let made = AdminClient::new(&args.admin)?.send(&Method::POST, &path, None)?;
-            print::err(ONCE);
             listing::one(args.output, &made);
+            print::err(SHOWN_ONCE);
         }
         PersonVerb::Revoke(args) => {
             let path = format!("/api/v1/people/{}", part(&args.id));
             AdminClient::new(&args.admin)?.send(&Method::DELETE, &path, None)?;
+            print::done(&format!("revoked the person `{}`: the token no longer works", args.id));
         }
     }
     Ok(Done::Ok)

@@ -1,6 +1,6 @@
-//! `toolgate policy …`: what the pure crate `policy` can do, for people and programs.
+//! `toolgate policy …`: check, test, explain, format and import policies.
 //!
-//! One file per verb. Documents come in through [`source`], problems go out through [`problems`].
+//! One file per verb. [`source`] reads documents, [`problems`] prints problems.
 //!
 //! Invariant: results go to stdout, everything else to stderr; a document that is not valid is a
 //! finding (exit 1), a file that cannot be read an error (exit 2).
@@ -11,6 +11,8 @@ mod fmt;
 mod granted;
 mod import;
 mod junit;
+mod known;
+mod manage;
 mod problems;
 mod sarif;
 mod source;
@@ -30,6 +32,11 @@ use crate::print;
 
 pub(crate) fn run(args: &PolicyArgs) -> anyhow::Result<Done> {
     match &args.verb {
+        PolicyVerb::List(args) => manage::list(args),
+        PolicyVerb::Show(args) => manage::show(args),
+        PolicyVerb::Apply(args) => manage::apply(args),
+        PolicyVerb::Remove(args) => manage::remove(args),
+        PolicyVerb::Rollback(args) => manage::rollback(args),
         PolicyVerb::Check(args) => check::run(args),
         PolicyVerb::Test(args) => test::run(args),
         PolicyVerb::Explain(args) => explain::run(args),

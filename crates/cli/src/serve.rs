@@ -3,7 +3,7 @@
 //! Order: configuration, data folder, listeners, gateway, ready; then signals and changes of the
 //! configuration until a stop; then the drain. Each step has its file under `serve/`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,13 +13,15 @@ use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_config::{Config, Listen};
+use toolgate_config::{Config, Listen, Problem, render};
 use toolgate_control::{FileState, Inputs, PolicyFiles, Summary, unsafe_start, visible};
 use toolgate_edge::listen::Front;
 use toolgate_edge::tls::Tls;
+use toolgate_gateway::LISTS;
 use toolgate_store::Store;
 
 use crate::args::ServeArgs;
+use crate::clients::Client;
 use crate::config_source::Source;
 use crate::data::{DataFolder, data_path};
 use crate::exit::Done;
@@ -34,10 +36,11 @@ mod core_dumps;
 mod failpoint;
 mod fd_limit;
 mod listeners;
+mod listing_only;
 mod maintenance;
+mod metrics;
 mod random;
 mod reload;
-mod session_metrics;
 mod sessions;
 mod start_text;
 mod store;
@@ -46,31 +49,38 @@ mod wire;
 
 pub(crate) use checkpoints::read as read_checkpoints;
 use listeners::{Behind, Bound, Listeners};
+pub(crate) use listing_only::ListingGateway;
 pub(crate) use maintenance::{accept_clock, take_over};
 pub(crate) use random::token as new_token;
 use reload::{Active, Reload};
-use start_text::Door;
+use start_text::AccessMode;
 
-/// How often idle agent sessions and children are looked for.
+/// How often idle agent sessions and children are ended.
 const SWEEP: Duration = Duration::from_secs(5);
-/// How often the store is told the time and asked whether something has changed. A change of another
-/// process is seen with the second tick after it at the latest, which is within a second.
+/// How often the store gets the time and is polled for changes of other processes, which are seen
+/// with the second tick at the latest: within a second.
 const TICK: Duration = Duration::from_millis(400);
-const POLICY_FOR_NOBODY: &str = "`--policy` is for calls without a token, and with grants there are \
-                                 none: give the grants their policy";
+const POLICY_WITH_GRANTS: &str = "`--policy` applies to calls without a token, which are refused if \
+                                  there are grants: set `policy` of each grant instead";
 /// How long children and connections may take to end after the drain.
-const FAREWELL: Duration = Duration::from_secs(10);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
     log::start(args.log)?;
     core_dumps::off();
     let source = Source::find(args.config.as_deref());
-    let (config, inputs) = source.load_with_inputs()?;
-    let folder = data_path(args.data.as_deref(), &config)?;
-    // Whether grants are kept is known for sure once the store is open.
-    refuse_unsafe(&config, &config.listen, folder.join("toolgate.db").exists())?;
+    let (loaded, inputs) = source.load_with_inputs()?;
+    warn(&loaded.warnings);
+    let folder = data_path(args.data.as_deref(), &loaded.config)?;
+    // Whether the store has grants is known only once it is open.
+    let exposed = unsafe_start::problems(&loaded, folder.join("toolgate.db").exists());
+    if !exposed.is_empty() {
+        print::err(&render(&exposed));
+        bail!("toolgate refuses to start with this configuration");
+    }
+    let config = loaded.config;
     if args.policy.is_some() && !config.grants.is_empty() {
-        return Err(exit::Usage(POLICY_FOR_NOBODY.to_owned()).into());
+        return Err(exit::Usage(POLICY_WITH_GRANTS.to_owned()).into());
     }
     fd_limit::raise();
     #[cfg(debug_assertions)]
@@ -88,9 +98,20 @@ fn refuse_unsafe(config: &Config, listen: &Listen, stored_grants: bool) -> anyho
     let reasons = unsafe_start::reasons(config, listen, stored_grants);
     if !reasons.is_empty() {
         let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-        bail!("toolgate does not start like this:\n  - {}", reasons.join("\n  - "));
+        bail!("toolgate refuses to start with this configuration:\n  - {}", reasons.join("\n  - "));
     }
     Ok(())
+}
+
+/// Prints the warnings of the configuration, or logs them if the log is JSON.
+fn warn(warnings: &[Problem]) {
+    if log::is_json() {
+        for warning in warnings {
+            tracing::warn!("{warning}");
+        }
+    } else {
+        print::err(&render(warnings));
+    }
 }
 
 async fn serve(
@@ -119,9 +140,11 @@ async fn serve(
     let summary = control.summary().await;
     refuse_unsafe(&config, control.bound(), summary.has_stored_grants)?;
     if args.policy.is_some() && !summary.local && summary.grants > 0 {
-        return Err(exit::Usage(POLICY_FOR_NOBODY.to_owned()).into());
+        return Err(exit::Usage(POLICY_WITH_GRANTS.to_owned()).into());
     }
 
+    let stored = store.documents(LISTS).await.context("cannot read the lists of servers")?;
+    gateway.restore_lists(&stored, &*store);
     let sessions = sessions::start(&config, &store, Arc::new(store::SystemClock)).await?;
     if let Some(sessions) = &sessions {
         gateway.set_dial_in(Arc::clone(&sessions.driver));
@@ -141,16 +164,16 @@ async fn serve(
     };
     let served = listeners.serve(&config, &bound, &behind, &ready, &serving, &stop);
     let grace = config.shutdown_grace;
-    let new_key = if is_first { toolgate_store_sqlite::public_key(data.path()).ok() } else { None };
-    let new_key = new_key.map(|key| key.fingerprint());
-    let said = Said { tokens: !config.sessions.tokens.is_empty(), new_key: new_key.as_deref() };
-    let announcement = announcement(args, &source, &summary, data, &bound, &said);
+    let new_key = new_key(data, is_first);
+    let extra = Extra { tokens: !config.sessions.tokens.is_empty(), new_key: new_key.as_deref() };
+    let start_text = start_text(args, &source, &summary, data, &bound, &extra);
     // A client that reads the ready line may edit the configuration at once.
     let active = Active { file, inputs, secret };
     let mut reload = Reload::new(source, active, Arc::clone(&control), served).await;
+    gateway.list_new_servers();
     ready.store(true, Ordering::Relaxed);
     let mut announced = data.announce(&bound.kept_line())?;
-    print::err(&visible(&announcement));
+    announce(&bound, &visible(&start_text));
     if args.ready_json {
         print::out(&format!("{}\n", bound.ready_line()));
     }
@@ -159,9 +182,9 @@ async fn serve(
     let mut tick = tokio::time::interval(TICK);
     loop {
         tokio::select! {
-            told = signals.next() => match told {
-                Told::Stop => break,
-                Told::Reload => {
+            signal = signals.next() => match signal {
+                Received::Stop => break,
+                Received::Reload => {
                     reload.now().await;
                     announced.renew(data, &bound.kept_line());
                 }
@@ -170,10 +193,14 @@ async fn serve(
                 reload.if_changed().await;
                 announced.renew(data, &bound.kept_line());
             }
-            _ = sweep.tick() => gateway.sweep(),
+            _ = sweep.tick() => {
+                gateway.sweep();
+                gateway.store_lists(&*store);
+            }
             _ = tick.tick() => {
                 // A failure is in the log.
                 drop(control.refresh().await);
+                gateway.list_new_servers();
                 store.tick(Timestamp::now());
             }
         }
@@ -194,21 +221,33 @@ async fn serve(
     if let Some(sessions) = &sessions {
         sessions.stop().await;
     }
-    serving.close();
-    children.close();
-    let farewell = async { tokio::join!(serving.wait(), children.wait()) };
-    if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
-        tracing::warn!("connections or child processes did not end in time");
-    }
-    gateway.admission().strangers().flush();
+    wait_for_end(&serving, &children).await;
+    gateway.store_lists(&*store);
+    gateway.admission().auth_failures().flush();
     close(&*store).await;
     tracing::info!("stopped");
     Ok(Done::Ok)
 }
 
+/// The fingerprint of the audit key, if it is new.
+fn new_key(data: &DataFolder, is_first: bool) -> Option<String> {
+    let key = if is_first { toolgate_store_sqlite::public_key(data.path()).ok() } else { None };
+    key.map(|key| key.fingerprint())
+}
+
+/// Waits until connections and child processes have ended.
+async fn wait_for_end(serving: &TaskTracker, children: &TaskTracker) {
+    serving.close();
+    children.close();
+    let closed = async { tokio::join!(serving.wait(), children.wait()) };
+    if tokio::time::timeout(CLOSE_TIMEOUT, closed).await.is_err() {
+        tracing::warn!("connections or child processes did not end in time");
+    }
+}
+
 /// Closes the audit; a failure is logged.
 async fn close(store: &dyn Store) {
-    match tokio::time::timeout(FAREWELL, store.close(Timestamp::now())).await {
+    match tokio::time::timeout(CLOSE_TIMEOUT, store.close(Timestamp::now())).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
             tracing::error!(%error, "audit not closed; outcomes of the last calls will be recorded as unknown");
@@ -217,34 +256,45 @@ async fn close(store: &dyn Store) {
     }
 }
 
-fn door(summary: &Summary, args: &ServeArgs) -> Door {
-    match (&args.policy, summary.local, summary.grants) {
-        (None, true, _) => Door::Local,
-        (Some(policy), true, _) => Door::LocalUnder(policy.clone()),
-        (_, false, 0) => Door::Closed,
-        (_, false, count) => Door::Granted(count),
+/// Prints the start text; if the log is JSON, its lines are log lines and the addresses are fields.
+fn announce(bound: &Bound, start_text: &str) {
+    if !log::is_json() {
+        return print::err(start_text);
+    }
+    let (mcp, sessions, admin) =
+        (bound.mcp.as_deref(), bound.sessions.as_deref(), bound.admin.as_deref());
+    tracing::info!(mcp, sessions, admin, "toolgate is up");
+    let lines = start_text.lines().skip(1).map(str::trim).filter(|line| !line.is_empty());
+    for line in lines {
+        tracing::info!("{line}");
     }
 }
 
-/// What else the start text has to say.
-struct Said<'a> {
-    /// Whether programs need a token to dial in.
+fn access_mode(summary: &Summary, args: &ServeArgs) -> AccessMode {
+    match (&args.policy, summary.local, summary.grants) {
+        (None, true, _) => AccessMode::Local,
+        (Some(policy), true, _) => AccessMode::LocalUnder(policy.clone()),
+        (_, false, 0) => AccessMode::Closed,
+        (_, false, count) => AccessMode::Granted(count),
+    }
+}
+
+/// Further facts of the start text.
+struct Extra<'a> {
+    /// Whether sessions need a token.
     tokens: bool,
-    /// The fingerprint of a new key of the audit.
+    /// The fingerprint of the audit key, if it is new.
     new_key: Option<&'a str>,
 }
 
-fn announcement(
+fn start_text(
     args: &ServeArgs,
     source: &Source,
     summary: &Summary,
     data: &DataFolder,
     bound: &Bound,
-    said: &Said<'_>,
+    extra: &Extra<'_>,
 ) -> String {
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let path: Vec<PathBuf> = std::env::split_paths(&path).collect();
     start_text::text(&start_text::Start {
         mcp: bound.mcp.as_deref(),
         sessions: bound.sessions.as_deref(),
@@ -252,14 +302,14 @@ fn announcement(
         admin_token: &data.admin_token(),
         config: source.file().map(Path::new),
         servers: &summary.servers,
-        door: &door(summary, args),
-        clients: &start_text::Client::found(home.as_deref(), &path),
-        session_tokens: said.tokens,
-        new_key: said.new_key,
+        access: &access_mode(summary, args),
+        clients: &Client::of_this_user(),
+        session_tokens: extra.tokens,
+        new_key: extra.new_key,
     })
 }
 
-/// What the system tells a running gateway.
+/// Signals of the operating system.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -267,14 +317,14 @@ struct Signals {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum Received {
     Stop,
     Reload,
 }
 
 impl Signals {
     fn new() -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("cannot listen to signals");
+        let listen = |kind| signal(kind).context("cannot install signal handlers");
         Ok(Self {
             terminate: listen(SignalKind::terminate())?,
             interrupt: listen(SignalKind::interrupt())?,
@@ -282,15 +332,15 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> Received {
         tokio::select! {
-            _ = self.terminate.recv() => Told::Stop,
-            _ = self.interrupt.recv() => Told::Stop,
-            _ = self.hang_up.recv() => Told::Reload,
+            _ = self.terminate.recv() => Received::Stop,
+            _ = self.interrupt.recv() => Received::Stop,
+            _ = self.hang_up.recv() => Received::Reload,
         }
     }
 
     async fn stop(&mut self) {
-        while self.next().await != Told::Stop {}
+        while self.next().await != Received::Stop {}
     }
 }

@@ -1,10 +1,10 @@
-//! `toolgate tool …`: what an agent sees and gets, without an agent.
+//! `toolgate tool …`: list, show and call tools as an agent does.
 //!
-//! The verbs are an MCP client of the gateway: they go through the agents' listener, so what they
-//! list is what the policy lets a grant see, and what they call is decided, counted and audited.
+//! The verbs are an MCP client of the gateway: they use the agents' listener, so a list shows what the
+//! policy lets a grant see, and a call is decided, counted and audited.
 //!
-//! One file per verb; `client` is the connection, `endpoint` says where and as whom, `definition`
-//! is how a tool looks to people.
+//! One file per verb; `client` is the connection, `endpoint` the address and token, `definition`
+//! formats a tool for people.
 
 mod call;
 mod client;
@@ -31,8 +31,8 @@ pub(crate) fn run(args: &ToolArgs) -> anyhow::Result<Done> {
     }
 }
 
-/// One conversation with the gateway from beginning to end.
-fn converse<T, F>(args: &AsAgentArgs, talk: impl FnOnce(Client) -> F) -> anyhow::Result<T>
+/// Opens a client, runs `talk` with it, and closes it.
+fn with_client<T, F>(args: &AsAgentArgs, talk: impl FnOnce(Client) -> F) -> anyhow::Result<T>
 where
     F: Future<Output = (Client, Result<T, Failed>)>,
 {
@@ -42,26 +42,26 @@ where
         .build()
         .context("cannot start the runtime")?;
     runtime.block_on(async {
-        let said = async {
+        let result = async {
             let (client, result) = talk(Client::open(&endpoint).await?).await;
             client.close().await;
             result
         };
-        said.await.map_err(|failed| endpoint.explain(failed))
+        result.await.map_err(|failed| endpoint.explain(failed))
     })
 }
 
-/// Every tool of the endpoint, as it is described there.
+/// Every tool of the endpoint, as its server defines it.
 fn all(args: &AsAgentArgs) -> anyhow::Result<Vec<Box<RawValue>>> {
-    converse(args, |mut client| async {
+    with_client(args, |mut client| async {
         let tools = client.tools().await;
         (client, tools)
     })
 }
 
-/// A definition, to look into.
+/// Parses a definition.
 fn read(definition: &RawValue) -> anyhow::Result<Value> {
-    serde_json::from_str(definition.get()).context("a tool's definition cannot be read")
+    serde_json::from_str(definition.get()).context("cannot parse the definition of a tool")
 }
 
 fn name(definition: &Value) -> &str {

@@ -3,8 +3,12 @@
 use crate::exit::Done;
 use crate::print;
 
+/// Version, commit and its date; the build script sets the build part.
+pub(crate) const VERSION: &str =
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("TOOLGATE_BUILD"), ")");
+
 #[expect(clippy::unnecessary_wraps, reason = "every verb returns the same")]
 pub(crate) fn run() -> anyhow::Result<Done> {
-    print::out(concat!("toolgate ", env!("CARGO_PKG_VERSION"), "\n"));
+    print::out(&format!("toolgate {VERSION}\n"));
     Ok(Done::Ok)
 }

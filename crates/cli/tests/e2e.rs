@@ -42,6 +42,8 @@ mod admin;
 mod attributed;
 #[path = "e2e/audit.rs"]
 mod audit;
+#[path = "e2e/auth_failures.rs"]
+mod auth_failures;
 #[path = "e2e/canary.rs"]
 mod canary;
 #[path = "e2e/children.rs"]
@@ -84,6 +86,10 @@ mod modern;
 mod once;
 #[path = "e2e/openings.rs"]
 mod openings;
+#[path = "e2e/operations.rs"]
+mod operations;
+#[path = "e2e/operator.rs"]
+mod operator;
 #[path = "e2e/passing.rs"]
 mod passing;
 #[path = "e2e/permissions.rs"]
@@ -104,6 +110,8 @@ mod repeated;
 mod resumption;
 #[path = "e2e/rounds.rs"]
 mod rounds;
+#[path = "e2e/scan.rs"]
+mod scan;
 #[path = "e2e/secrets.rs"]
 mod secrets;
 #[path = "e2e/sessions.rs"]
@@ -114,14 +122,14 @@ mod side_doors;
 mod start;
 #[path = "e2e/stop.rs"]
 mod stop;
-#[path = "e2e/strangers.rs"]
-mod strangers;
 #[path = "e2e/tasks.rs"]
 mod tasks;
 #[path = "e2e/tls.rs"]
 mod tls;
 #[path = "e2e/tool.rs"]
 mod tool;
+#[path = "e2e/traffic.rs"]
+mod traffic;
 #[path = "e2e/verbs.rs"]
 mod verbs;
 #[path = "e2e/watched.rs"]

@@ -5,7 +5,7 @@
 //! (`upstream.rs`), never at the gateway. `kill.rs` kills, `exact.rs` hammers limits,
 //! `reload.rs` changes policies under load, `closing.rs` is the four closing tools by a set clock.
 //!
-//! `TOOLGATE_KILLS`, `TOOLGATE_TRIALS` and `TOOLGATE_RELOADS` say how often (200, 100, 60);
+//! `TOOLGATE_KILLS`, `TOOLGATE_TRIALS` and `TOOLGATE_RELOADS` set the counts (200, 100, 60);
 //! `TOOLGATE_SEED` repeats a run whose seed was printed, as far as chance is ours.
 #![expect(
     clippy::unwrap_used,

@@ -8,14 +8,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use toolgate_policy::Severity;
+use toolgate_session::Reach;
+
 use crate::finding::{Finding, Span};
 use crate::mask;
-use crate::problem::{Problem, Severity, code};
+use crate::mcp_servers;
+use crate::problem::{Problem, code};
 use crate::reader::{At, Read as _, Reader};
 use crate::settings::RawConfig;
 use crate::settings::audit::AuditConfig;
-use crate::settings::grants::{GrantConfig, Holder, Known, SessionFilter};
-use crate::settings::limits::{AgentSessions, Limits};
+use crate::settings::grants::{GrantConfig, Holder, Known};
+use crate::settings::limits::{AgentSessionsConfig, Limits};
 use crate::settings::listen::{Listen, Tls};
 use crate::settings::people::PersonConfig;
 use crate::settings::policies::{PolicyConfig, PolicySource};
@@ -23,7 +27,7 @@ use crate::settings::servers::ServerConfig;
 use crate::settings::sessions::SessionsConfig;
 use crate::source::{Source, decode};
 use crate::surroundings::Surroundings;
-use crate::tree::{self, Kind, Node};
+use crate::syntax::{self, Kind, Node};
 use crate::v8project::{self, DropIn};
 use crate::value::{Cidr, HttpOrigin, Period, TokenHash, within};
 
@@ -46,10 +50,12 @@ pub struct Config {
     pub local: bool,
     /// How long running calls may take to finish at a stop.
     pub shutdown_grace: Duration,
+    /// How long a list waits for servers that are starting and were never listed.
+    pub list_wait: Duration,
     /// Limits on requests, responses and connections.
     pub limits: Limits,
     /// Limits of agent sessions.
-    pub agent_sessions: AgentSessions,
+    pub agent_sessions: AgentSessionsConfig,
     /// MCP servers, in the order of the file.
     pub servers: Vec<ServerConfig>,
     /// Policies, in the order of the file.
@@ -65,12 +71,15 @@ pub struct Config {
 }
 
 /// A usable configuration, and its warnings.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Loaded {
     /// The configuration.
     pub config: Config,
     /// Problems of severity warning, in the order of the file.
     pub warnings: Vec<Problem>,
+    /// The listeners that the file names, each with a problem at its position that has no message
+    /// yet. Whether a listener is exposed also depends on the store.
+    pub listeners: Vec<(&'static str, Problem)>,
 }
 
 /// The result of importing another program's configuration.
@@ -92,15 +101,25 @@ impl Config {
         parse(source, surroundings)
     }
 
-    /// Translates a configuration of v8-session-manager into a `toolgate.yaml`.
+    /// Translates a configuration of an MCP client (`mcpServers`) or of v8-session-manager into a
+    /// `toolgate.yaml`.
     pub fn import(file: &Path, surroundings: &dyn Surroundings) -> Result<Imported, Vec<Problem>> {
-        let bytes = surroundings.read(file).map_err(|error| vec![unreadable(file, &error)])?;
+        let bytes = surroundings.read(file).map_err(|error| {
+            let hint = unreadable(file, &error).hint.map(|_| "check the path".to_owned());
+            vec![Problem { hint, ..unreadable(file, &error) }]
+        })?;
         let source = decode(file.to_owned(), &bytes).map_err(|problem| vec![*problem])?;
         let mut imported = None;
         let loaded = parse_with(source, surroundings, |root, reader| {
+            if mcp_servers::is_one(root) {
+                let translated = mcp_servers::translate(root, reader);
+                let config = RawConfig::read(&translated, reader).map(|raw| lower(raw, reader));
+                imported = Some((mcp_servers::write(&translated), None));
+                return config;
+            }
             if !v8project::is_one(root) {
-                let message = "this is not a configuration of v8-session-manager";
-                let hint = "name a v8project.yaml, or a tools_cache.json";
+                let message = "this is neither a configuration of an MCP client (`mcpServers`) nor of v8-session-manager";
+                let hint = "name a .mcp.json, a v8project.yaml, or a tools_cache.json";
                 reader.error_hint(code::INVALID_VALUE, root.span, message, hint);
                 return None;
             }
@@ -132,6 +151,7 @@ impl Default for Config {
             text: "",
             folder: PathBuf::from("."),
             surroundings: &Nothing,
+            listeners: Vec::new(),
         };
         lower(RawConfig::default(), &mut reader)
     }
@@ -158,26 +178,27 @@ fn parse_with(
     read: impl FnOnce(&Node, &mut Reader<'_>) -> Option<Config>,
 ) -> Result<Loaded, Vec<Problem>> {
     let mut findings = Vec::new();
-    let root = tree::parse(&source, &mut findings);
-    let mut config = None;
+    let root = syntax::parse(&source, &mut findings);
+    let (mut config, mut listeners_at) = (None, Vec::new());
     if let Some(root) = root {
         source.mask(mask::sensitive(&root));
         let folder = source.file.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new(".")).to_owned();
-        let mut reader = Reader { findings, text: &source.text, folder, surroundings };
+        let listeners = Vec::new();
+        let mut reader = Reader { findings, text: &source.text, folder, surroundings, listeners };
         config = read(&root, &mut reader);
-        findings = reader.findings;
+        (findings, listeners_at) = (reader.findings, reader.listeners);
     }
-    let problems = ordered(findings).into_iter().map(|finding| source.problem(finding)).collect();
-    conclude(config, problems)
-}
-
-fn conclude(config: Option<Config>, problems: Vec<Problem>) -> Result<Loaded, Vec<Problem>> {
-    let failed = problems.iter().any(|problem| problem.severity == Severity::Error);
-    match config {
-        Some(config) if !failed => Ok(Loaded { config, warnings: problems }),
-        _ => Err(problems),
-    }
+    let warnings: Vec<_> =
+        ordered(findings).into_iter().map(|finding| source.problem(finding)).collect();
+    let failed = warnings.iter().any(|problem| problem.severity == Severity::Error);
+    let Some(config) = config.filter(|_| !failed) else { return Err(warnings) };
+    let exposed = |span| {
+        let (severity, code) = (Severity::Error, code::EXPOSED);
+        source.problem(Finding { severity, code, span, message: String::new(), hint: None })
+    };
+    let listeners = listeners_at.into_iter().map(|(name, span)| (name, exposed(span))).collect();
+    Ok(Loaded { config, warnings, listeners })
 }
 
 fn ordered(mut findings: Vec<Finding>) -> Vec<Finding> {
@@ -225,7 +246,7 @@ fn add_rest(rest: &DropIn, config: &mut Config) {
             identity: None,
             groups: Vec::new(),
             servers: None,
-            sessions: SessionFilter::default(),
+            sessions: Reach::default(),
             policy: Some(v8project::POLICY.to_owned()),
             expires: None,
         });
@@ -251,9 +272,10 @@ fn check_version(raw: &RawConfig, span: Span, reader: &mut Reader<'_>) {
 /// Sections with problems are incomplete; the problems prevent their use.
 fn lower(raw: RawConfig, reader: &mut Reader<'_>) -> Config {
     let grace = (Period::secs(0), Period::secs(3600));
-    let (sessions, session_tokens) = value(raw.sessions).lower(reader);
+    let list_wait = (Period::secs(0), Period::secs(60));
     let entries = value(raw.servers).entries;
     let names: Vec<_> = entries.iter().map(|(name, _)| name.value.clone()).collect();
+    let (sessions, session_tokens) = value(raw.sessions).lower(&names, reader);
     let servers = entries.into_iter().filter_map(|(name, raw)| raw.value.lower(&name, reader));
     let servers = servers.collect();
     let policies: Vec<_> = value(raw.policies)
@@ -276,6 +298,7 @@ fn lower(raw: RawConfig, reader: &mut Reader<'_>) -> Config {
     let people = value(raw.people).into_iter();
     let people: Vec<_> = people.filter_map(|raw| raw.value.lower(raw.span, reader)).collect();
     check_unique(&grants, &people, session_tokens, reader);
+    reader.listeners = raw.listen.as_ref().map(|at| at.value.places()).unwrap_or_default();
     Config {
         data: raw.data.map(|at| reader.path(at.value.0)),
         listen: value(raw.listen).lower(reader),
@@ -285,6 +308,7 @@ fn lower(raw: RawConfig, reader: &mut Reader<'_>) -> Config {
         tls: raw.tls.and_then(|at| at.value.lower(at.span, reader)),
         local: raw.local.is_none_or(|at| at.value.0),
         shutdown_grace: within(raw.shutdown_grace, grace, Period::secs(30), reader).0,
+        list_wait: within(raw.list_wait, list_wait, Period::secs(5), reader).0,
         limits: value(raw.limits).lower(reader),
         agent_sessions: value(raw.agent_sessions).lower(reader),
         servers,

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use crate::source::decode;
-use crate::tree::{self, Kind};
+use crate::syntax::{self, Kind};
 
 /// The value of `data`, whatever else is wrong with the file: for commands that must find a running
 /// gateway. `None` if the file does not set it.
 pub fn data_of(bytes: &[u8], file: &Path) -> Option<PathBuf> {
     let named = decode(file.to_owned(), bytes).ok().and_then(|source| {
-        let root = tree::parse(&source, &mut Vec::new())?;
+        let root = syntax::parse(&source, &mut Vec::new())?;
         let Kind::Map { entries, .. } = root.kind else { return None };
         let data = entries.into_iter().find(|entry| entry.key.text == "data")?;
         match data.value.kind {

@@ -1,15 +1,7 @@
 //! A problem found while the file is being read, with its position.
 
-use crate::problem::Severity;
-
-/// A position: bytes for slicing, line and column for people.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Span {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) line: usize,
-    pub(crate) column: usize,
-}
+use toolgate_policy::Severity;
+pub(crate) use toolgate_yaml::Span;
 
 /// Enough to see what is wrong; a file of another kind could have a hundred thousand. Errors and
 /// warnings are capped separately, so that warnings never displace an error.

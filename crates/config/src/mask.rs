@@ -1,7 +1,7 @@
 //! Which values of a document may be secret, by their position in the tree.
 
 use crate::secret_name::secret_name;
-use crate::tree::{Entry, Kind, Node};
+use crate::syntax::{Entry, Kind, Node};
 
 /// Byte ranges of values that may be secret.
 pub(crate) fn sensitive(root: &Node) -> Vec<(usize, usize)> {

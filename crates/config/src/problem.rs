@@ -8,6 +8,7 @@ use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 
 use serde::Serialize;
+use toolgate_policy::Severity;
 
 /// One finding in a configuration file. `Display` renders it for a terminal, without colour.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -43,32 +44,17 @@ pub struct Snippet {
     pub width: usize,
 }
 
-/// Whether a problem prevents the use of the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// The file cannot be used.
-    Error,
-    /// The file can be used; a person should check it.
-    Warning,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-        })
-    }
-}
-
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.file.display())?;
         if self.line > 0 {
             write!(f, "{}:{}:", self.line, self.column)?;
         }
-        write!(f, " {}[{}]: {}", self.severity, self.code, self.message)?;
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        write!(f, " {severity}[{}]: {}", self.code, self.message)?;
         if let Some(snippet) = &self.snippet {
             let number = self.line.to_string();
             let gutter = " ".repeat(number.len());
@@ -147,4 +133,10 @@ codes! {
     UNKNOWN_NAME = "TG1018";
     /// a setting that this version cannot honour
     UNSUPPORTED = "TG1019";
+    /// a program that is not found
+    NO_PROGRAM = "TG1020";
+    /// a grant without a policy
+    NO_POLICY = "TG1021";
+    /// a listener that other machines can reach, without the protection that it needs
+    EXPOSED = "TG1022";
 }

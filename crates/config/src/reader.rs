@@ -12,12 +12,13 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use toolgate_policy::Severity;
 
 use crate::finding::{Finding, MAX_FINDINGS, Span};
-use crate::problem::{Severity, code};
+use crate::problem::code;
 use crate::suggest;
 use crate::surroundings::Surroundings;
-use crate::tree::{Entry, Key, Kind, Node};
+use crate::syntax::{Entry, Key, Kind, Node};
 
 /// A type that can be read from a node.
 pub(crate) trait Read: Sized {
@@ -31,6 +32,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) text: &'a str,
     pub(crate) folder: PathBuf,
     pub(crate) surroundings: &'a dyn Surroundings,
+    /// The listeners that the file names, with their positions.
+    pub(crate) listeners: Vec<(&'static str, Span)>,
 }
 
 impl Reader<'_> {
@@ -272,11 +275,11 @@ macro_rules! section {
         }
 
         impl crate::reader::Read for $name {
-            fn read(node: &crate::tree::Node, reader: &mut crate::reader::Reader<'_>) -> Option<Self> {
+            fn read(node: &crate::syntax::Node, reader: &mut crate::reader::Reader<'_>) -> Option<Self> {
                 let entries = crate::reader::entries(node, reader)?;
                 let mut section = Self::default();
-                for crate::tree::Entry { key, value } in entries {
-                    let absent = matches!(value.kind, crate::tree::Kind::Null);
+                for crate::syntax::Entry { key, value } in entries {
+                    let absent = matches!(value.kind, crate::syntax::Kind::Null);
                     match key.text.as_str() {
                         $(section!(@key $field $($key)?) if absent => {})*
                         $(section!(@key $field $($key)?) => {

@@ -46,6 +46,9 @@ section! {
         /// Time for running calls to finish when toolgate stops.
         #[schemars(extend("default" = "30s"))]
         shutdown_grace: Period,
+        /// How long a list on `/mcp` waits for servers that are starting and were never listed.
+        #[schemars(extend("default" = "5s"))]
+        list_wait: Period,
         /// Limits on requests, responses and connections.
         limits: limits::RawLimits,
         /// MCP sessions of agents.

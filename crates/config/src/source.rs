@@ -6,8 +6,10 @@
 
 use std::path::PathBuf;
 
+use toolgate_policy::Severity;
+
 use crate::finding::{Finding, Span};
-use crate::problem::{Problem, Severity, Snippet, code};
+use crate::problem::{Problem, Snippet, code};
 use crate::secret_name::secret_name;
 
 /// The largest file that is read.

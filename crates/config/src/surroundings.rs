@@ -9,6 +9,11 @@ pub trait Surroundings {
     fn env(&self, name: &str) -> Option<String>;
     /// The bytes of a file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// Whether a child process in `folder` would find this program: at its path, or under its name
+    /// in `path`, a list of folders as in `PATH` (`None`: that of this process).
+    fn has_program(&self, _program: &str, _path: Option<&str>, _folder: &Path) -> bool {
+        true
+    }
     /// Whether the contents of a certificate file and a key file can be used together.
     fn check_tls(&self, _cert: &[u8], _key: &[u8]) -> Result<(), TlsFault> {
         Ok(())

@@ -7,14 +7,14 @@
 //!
 //! Start at [`is_one`] and [`DropIn::translate`]; `toolgate import` writes the same as a file.
 
-mod written;
+pub(crate) mod written;
 
 use std::path::{Path, PathBuf};
 
 use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::Reader;
-use crate::tree::{Entry, Key, Kind, Node, Scalar};
+use crate::syntax::{Entry, Key, Kind, Node, Scalar};
 use crate::value::TokenHash;
 
 /// Settings without a key in `toolgate.yaml`.

@@ -14,13 +14,12 @@ pub use address::{Cidr, HttpOrigin};
 pub use reference::Expanded;
 pub use secret::Secret;
 pub use syslog::Syslog;
-pub use text::Glob;
 pub use token::TokenHash;
 
 pub(crate) use address::{HostName, Listener};
 pub(crate) use duration::Period;
 pub(crate) use number::{Size, Whole, within};
-pub(crate) use reference::{Scope, expand, read_bytes};
-pub(crate) use text::{Date, Scalar, Text};
+pub(crate) use reference::{Scope, expand, read_bytes, unreadable, why};
+pub(crate) use text::{Date, Pattern, Scalar, Text};
 pub(crate) use token::{Sha256Hex, TokenReference, one_token};
-pub(crate) use word::{Switch, one_of, words};
+pub(crate) use word::{Keyword, Switch, Word, one_of, words};

@@ -12,8 +12,12 @@
 mod defaults;
 #[path = "suite/golden.rs"]
 mod golden;
+#[path = "suite/import.rs"]
+mod import;
 #[path = "suite/lowering.rs"]
 mod lowering;
+#[path = "suite/mistakes.rs"]
+mod mistakes;
 #[path = "suite/reference.rs"]
 mod reference;
 #[path = "suite/robust.rs"]

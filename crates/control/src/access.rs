@@ -14,7 +14,8 @@ use toolgate_gateway::{Access, Frozen, Grant};
 use toolgate_store::{self as store, Snapshot};
 
 use crate::policies::{LOCAL, Policies};
-use crate::session_settings::{reach, stored_reach};
+use crate::read_model::{file_id, is_of_file};
+use crate::session_settings::stored_reach;
 
 /// A grant of the file has the label of a stored grant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +38,11 @@ pub(crate) fn access(
     let is_revoked = |grant: &&store::StoredGrant| grant.revoked.is_some();
     let revoked = snapshot.grants.iter().filter(is_revoked);
     let revoked: HashSet<&str> = revoked.map(|grant| &*grant.label).collect();
-    let in_store = || snapshot.grants.iter().filter(|grant| !is_revoked(grant));
+    // A record about a grant of the file that is not revoked any more means nothing.
+    let in_store = || {
+        let stored = snapshot.grants.iter().filter(|grant| !is_revoked(grant));
+        stored.filter(|grant| !is_of_file(&grant.id))
+    };
     let in_file = || config.grants.iter();
     if let Some(taken) = in_store().find(|grant| in_file().any(|it| it.label == *grant.label)) {
         return Err(LabelTaken(taken.label.to_string()));
@@ -68,10 +73,11 @@ fn frozen(snapshot: &Snapshot) -> Frozen {
 fn of_file_grant(grant: &GrantConfig, policies: &Policies) -> Arc<Grant> {
     let policy = grant.policy.as_ref().and_then(|name| policies.by_name.get(name)).cloned();
     Arc::new(Grant {
+        id: Some(file_id(&grant.label).into()),
         label: grant.label.as_str().into(),
         identity: grant.identity.as_deref().map(Into::into),
         groups: grant.groups.clone(),
-        sessions: reach(&grant.sessions),
+        sessions: Arc::new(grant.sessions.clone()),
         servers: grant.servers.as_ref().map(|servers| servers.iter().cloned().collect()),
         policy,
         token: Some(Hash(*grant.token.as_bytes())),
@@ -99,7 +105,7 @@ fn of_stored_grant(grant: &store::StoredGrant, policies: &Policies) -> Arc<Grant
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use toolgate_gateway::InForce;
+    use toolgate_gateway::ActivePolicy;
     use toolgate_policy::Known;
 
     use super::*;
@@ -111,7 +117,7 @@ mod tests {
 
     fn with_policy() -> Policies {
         let policy = check("p", "version: '1'\ndefault: allow\n", &Known::default()).policy;
-        let active = Arc::new(InForce::of_version(Arc::new(policy.unwrap()), None));
+        let active = Arc::new(ActivePolicy::of_version(Arc::new(policy.unwrap()), None));
         Policies { by_name: [("p".to_owned(), active)].into(), ..Policies::default() }
     }
 
@@ -174,7 +180,13 @@ mod tests {
 
     #[test]
     fn freezes_are_those_of_the_store() {
-        let freeze = |what| store::Freeze { id: "f".into(), what, created: Timestamp::UNIX_EPOCH };
+        let freeze = |what| store::Freeze {
+            id: "f".into(),
+            what,
+            created: Timestamp::UNIX_EPOCH,
+            person: None,
+            reason: None,
+        };
         let freezes = vec![
             freeze(store::FreezeTarget::Grant("a".into())),
             freeze(store::FreezeTarget::Server("s".into())),

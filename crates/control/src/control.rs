@@ -14,11 +14,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{Mutex, Semaphore};
 use toolgate_audit::{Draft, Hash};
 use toolgate_config::{Listen, ServerConfig};
-use toolgate_gateway::Gateway;
+use toolgate_gateway::{Gateway, RefreshError};
 use toolgate_policy::{Known, Policy};
 use toolgate_store::{Change, Document, Snapshot, Store};
 
@@ -26,6 +26,8 @@ use crate::access::access;
 use crate::added_servers::{AddedServers, SERVERS, servers};
 use crate::checked_policies::CheckedPolicies;
 use crate::error::{NotAccepted, NotActive, NotChanged};
+use crate::finding::Finding;
+use crate::last_reload::LastReload;
 use crate::local_mode::{self, LocalMode};
 use crate::people::{People, people};
 use crate::policies::{Before, Compiled, FileState, Meanings, policies};
@@ -59,12 +61,22 @@ pub struct Parts {
     pub admin_token: Hash,
 }
 
+/// A policy that passed its check.
+#[derive(Debug)]
+pub struct AcceptedPolicy {
+    /// The policy.
+    pub policy: Arc<Policy>,
+    /// The warnings of its document.
+    pub warnings: Vec<Finding>,
+}
+
 /// Makes file and store active.
 pub struct Control {
     parts: Parts,
     state: Mutex<State>,
     people: ArcSwap<People>,
     view: ArcSwap<View>,
+    last_reload: ArcSwapOption<LastReload>,
     checked: Arc<CheckedPolicies>,
     checks: Arc<Semaphore>,
 }
@@ -108,6 +120,7 @@ impl Control {
             state: Mutex::default(),
             people: ArcSwap::default(),
             view: ArcSwap::default(),
+            last_reload: ArcSwapOption::empty(),
             checked: Arc::default(),
             checks: Arc::new(Semaphore::new(CHECKS)),
         });
@@ -116,8 +129,10 @@ impl Control {
             let control = weak.upgrade();
             Box::pin(async move {
                 match control {
-                    Some(control) => control.refresh().await.map_err(|why| why.to_string()),
-                    None => Err("toolgate is stopping".to_owned()),
+                    Some(control) => {
+                        control.refresh().await.map_err(|why| RefreshError::Failed(Box::new(why)))
+                    }
+                    None => Err(RefreshError::Failed("toolgate is stopping".into())),
                 }
             })
         }));
@@ -154,27 +169,46 @@ impl Control {
         self.view.load_full()
     }
 
+    /// The last reload; `None` if there was none since the start.
+    pub fn last_reload(&self) -> Option<Arc<LastReload>> {
+        self.last_reload.load_full()
+    }
+
+    /// Remembers how a reload ended.
+    pub fn set_last_reload(&self, reload: LastReload) {
+        self.last_reload.store(Some(Arc::new(reload)));
+    }
+
     /// The active state in short.
     pub async fn summary(&self) -> Summary {
         self.state.lock().await.summary.clone()
     }
 
-    /// Checks a document on a thread of its own. [`Control::change`] does not check it again.
-    pub async fn check_policy(&self, name: &str, text: &str) -> Result<Arc<Policy>, NotAccepted> {
+    /// Checks a document on a thread of its own, against the tools that are known now.
+    /// [`Control::change`] does not check it again.
+    pub async fn check_policy(
+        &self,
+        name: &str,
+        text: &str,
+    ) -> Result<AcceptedPolicy, NotAccepted> {
         let turn = Arc::clone(&self.checks).acquire_owned().await;
         let turn = turn.map_err(|_| NotAccepted::Aborted)?;
         let servers: Vec<String> =
             self.view.load().servers.iter().map(|server| server.name.clone()).collect();
-        let known = Known { servers: servers.clone(), tools: None };
+        let known = self.gateway().known_for_policies(None);
+        let known = Known { servers: servers.clone(), ..known };
         let (of, document) = (name.to_owned(), text.to_owned());
         let check = move || {
             let _turn = turn;
-            policy_check::check(&of, &document, &known).accept(&of, &document)
+            let checked = policy_check::check(&of, &document, &known);
+            let findings = checked.findings(&of, &document);
+            checked.accept(&of, &document).map(|policy| (policy, findings))
         };
         let checked = tokio::task::spawn_blocking(check).await;
-        let policy = Arc::new(checked.map_err(|_| NotAccepted::Aborted)??);
+        let (policy, warnings) = checked.map_err(|_| NotAccepted::Aborted)??;
+        let policy = Arc::new(policy);
         self.checked.remember(name, text, &servers, &policy);
-        Ok(policy)
+        Ok(AcceptedPolicy { policy, warnings })
     }
 
     /// Makes a change together with its row of the audit, and makes it active.
@@ -207,6 +241,7 @@ impl Control {
         let added = self.parts.store.documents(SERVERS).await?;
         let servers = servers(&file.config, self.parts.added_servers.parse_all(&added));
         let names: Vec<String> = servers.into_iter().map(|server| server.name).collect();
+        let known = Known { servers: names, ..self.gateway().known_for_policies(None) };
         let (file, checked) = (file.clone(), Arc::clone(&self.checked));
         let (compiled, local, is_start) = {
             let state = self.state.lock().await;
@@ -214,7 +249,7 @@ impl Control {
         };
         let compile = move || {
             let before = Before { compiled: &compiled, checked: &checked, is_start };
-            policies(&file, &Snapshot::default(), local, &names, &before)
+            policies(&file, &Snapshot::default(), local, &known, &before)
         };
         let compiled = tokio::task::spawn_blocking(compile).await;
         Ok(compiled.map_err(|_| NotActive::CheckAborted)??.compiled)
@@ -230,7 +265,8 @@ impl Control {
             local_mode::decide(config, &self.parts.bound, stored.local.as_ref(), has_stored_grants);
         let is_start = state.file.is_none();
         let before = Before { compiled: &state.compiled, checked: &self.checked, is_start };
-        let policies = policies(&file, snapshot, local.is_on, &names, &before)?;
+        let known = Known { servers: names.clone(), ..self.gateway().known_for_policies(None) };
+        let policies = policies(&file, snapshot, local.is_on, &known, &before)?;
         let access = access(config, snapshot, &policies)?;
         let wired = self.wire(state, config, &servers)?;
         let people = people(self.parts.admin_token, config, snapshot);
@@ -246,6 +282,7 @@ impl Control {
         if let Some(wired) = wired {
             self.gateway().apply(wired, agent_sessions(&file.config));
         }
+        self.gateway().set_list_wait(file.config.list_wait);
         self.gateway().access_changed();
         self.people.store(Arc::new(people));
         self.view.store(Arc::new(view));

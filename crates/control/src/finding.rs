@@ -61,10 +61,7 @@ impl Finding {
     pub fn of_config(problem: &toolgate_config::Problem) -> Self {
         Self {
             code: problem.code.into(),
-            severity: match problem.severity {
-                toolgate_config::Severity::Error => Severity::Error,
-                toolgate_config::Severity::Warning => Severity::Warning,
-            },
+            severity: problem.severity,
             line: problem.line,
             column: problem.column,
             message: problem.message.clone(),

@@ -90,6 +90,10 @@ impl Surroundings for Recording<'_> {
         read
     }
 
+    fn has_program(&self, program: &str, path: Option<&str>, folder: &Path) -> bool {
+        self.inner.has_program(program, path, folder)
+    }
+
     fn check_tls(&self, cert: &[u8], key: &[u8]) -> Result<(), TlsFault> {
         self.inner.check_tls(cert, key)
     }

@@ -17,12 +17,14 @@
 
 mod access;
 mod added_servers;
+pub mod attention;
 mod checked_policies;
 mod control;
 mod edits;
 mod error;
 mod finding;
 mod inputs;
+mod last_reload;
 mod literal_secrets;
 pub mod local_mode;
 pub mod offline;
@@ -41,15 +43,17 @@ mod visible;
 
 pub use access::LabelTaken;
 pub use added_servers::{AddedServers, SERVERS};
-pub use control::{Control, Parts, Summary, Wiring, agent_sessions};
+pub use control::{AcceptedPolicy, Control, Parts, Summary, Wiring, agent_sessions};
 pub use error::{NotAccepted, NotActive, NotChanged, WiringError};
 pub use finding::Finding;
 pub use inputs::{Inputs, Recording};
+pub use last_reload::LastReload;
 pub use local_mode::LocalMode;
-pub use people::{People, Person, Role};
+pub use people::{People, Person};
 pub use policies::{BUILT_IN, FileState, LOCAL, PolicyError, PolicyErrors, PolicyFiles};
 pub use policy_check::{Checked, Rejected};
 pub use surroundings::ThisProcess;
+pub use toolgate_config::Role;
 pub use view::{
     FreezeItem, GrantItem, Origin, PersonItem, PolicyItem, PolicyState, PolicyText, ServerItem,
     View,

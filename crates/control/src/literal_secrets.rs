@@ -67,25 +67,54 @@ pub(crate) fn literal_secrets(entry: &str) -> Vec<String> {
     }
     let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
     let args: Vec<String> = args.map(|arg| text(arg).unwrap_or_default()).collect();
-    let mut before = "";
-    for (place, arg) in args.iter().enumerate() {
-        let (name, value) = match arg.split_once('=') {
-            Some((name, value)) if name.starts_with('-') => (name, value),
-            _ if before.starts_with('-') && !before.contains('=') => (before, arg.as_str()),
-            _ => ("", arg.as_str()),
-        };
-        if !arg.starts_with("--") || arg.contains('=') {
-            let secret = !is_reference(value) && !value.starts_with('-') && is_secret(name, value);
-            if secret {
-                found.push(format!("args[{place}]"));
-            }
-        }
-        before = arg;
-    }
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    found.extend(secret_args(&args).into_iter().map(|(place, _)| format!("args[{place}]")));
     if entry.get("url").and_then(text).is_some_and(|url| is_secret_url(&url)) {
         found.push("url".to_owned());
     }
     found
+}
+
+/// The arguments that hold a literal secret: their places, and the secrets.
+fn secret_args<'a>(args: &[&'a str]) -> Vec<(usize, &'a str)> {
+    let (mut found, mut before) = (Vec::new(), "");
+    for (place, arg) in args.iter().copied().enumerate() {
+        let (name, value) = match arg.split_once('=') {
+            Some((name, value)) if name.starts_with('-') => (name, value),
+            _ if before.starts_with('-') && !before.contains('=') => (before, arg),
+            _ => ("", arg),
+        };
+        let is_flag = arg.starts_with("--") && !arg.contains('=');
+        if !is_flag && !is_reference(value) && !value.starts_with('-') && is_secret(name, value) {
+            found.push((place, value));
+        }
+        before = arg;
+    }
+    found
+}
+
+/// A command line for people: references as they are written, and `***` for literal secrets.
+pub(crate) fn shown_command(command: &str, args: &[&str]) -> String {
+    let secrets = secret_args(args);
+    let mut line = quoted(command);
+    for (place, arg) in args.iter().enumerate() {
+        let secret = secrets.iter().find(|(secret, _)| *secret == place);
+        let shown = match secret.and_then(|(_, value)| arg.strip_suffix(value)) {
+            Some(head) => format!("{head}***"),
+            None => (*arg).to_owned(),
+        };
+        line = format!("{line} {}", quoted(&shown));
+    }
+    line
+}
+
+/// Quoted as for a shell, if necessary.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,{}$*~".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 fn is_reference(value: &str) -> bool {
@@ -143,6 +172,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn command_lines_show_references_and_no_secrets() {
+        let cases: [(&[&str], &str); 6] = [
+            (&[], "npx"),
+            (&["-y", "@scope/server-everything"], "npx -y @scope/server-everything"),
+            (&["--token", "abc", "--port=80"], "npx --token *** --port=80"),
+            (&["--api-key=abc"], "npx --api-key=***"),
+            (&["--token", "${TOKEN}"], "npx --token ${TOKEN}"),
+            (&["-c", "sleep 3; exec it's", ""], r"npx -c 'sleep 3; exec it'\''s' ''"),
+        ];
+        for (args, expected) in cases {
+            assert_eq!(shown_command("npx", args), expected);
+        }
+    }
 
     #[test]
     fn secrets_are_found_by_name_and_by_look() {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use toolgate_config::Config;
-use toolgate_gateway::{InForce, Records};
-use toolgate_policy::Class;
+use toolgate_gateway::{ActivePolicy, Records};
+use toolgate_policy::{Class, Known};
 use toolgate_session::{self as session, Reach};
 use toolgate_store::{Document, Snapshot};
 
 use crate::checked_policies::CheckedPolicies;
 use crate::policies::{Before, Compiled, FileState, Policies, PolicyErrors, policies};
-use crate::session_settings::{classes, reach, settings, stored_reach};
+use crate::session_settings::{classes, stored_reach};
 
 /// A grant and its policy.
 #[derive(Debug)]
@@ -21,12 +21,14 @@ pub struct KnownGrant {
     pub identity: Option<String>,
     /// Groups of that identity.
     pub groups: Vec<String>,
+    /// The servers it may reach; `None` for all.
+    pub servers: Option<Vec<String>>,
     /// The sessions it may reach.
     pub sessions: Arc<Reach>,
     /// Whether it was revoked.
     pub revoked: bool,
     /// Its active policy, and the document of that.
-    pub policy: Option<(Arc<InForce>, String)>,
+    pub policy: Option<(Arc<ActivePolicy>, String)>,
 }
 
 /// The grant of this id or label, if there is one.
@@ -38,7 +40,8 @@ pub fn grant(
 ) -> Result<Option<KnownGrant>, PolicyErrors> {
     let (compiled, checked) = (Compiled::default(), CheckedPolicies::default());
     let before = Before { compiled: &compiled, checked: &checked, is_start: true };
-    let policies = policies(file, snapshot, false, servers, &before)?;
+    let known = Known { servers: servers.to_vec(), ..Known::default() };
+    let policies = policies(file, snapshot, false, &known, &before)?;
     let policy = |name: Option<&str>| in_force(&policies, snapshot, name?);
     if let Some(grant) = file.config.grants.iter().find(|grant| grant.label == named) {
         let mut kept = snapshot.grants.iter();
@@ -46,7 +49,8 @@ pub fn grant(
             label: grant.label.clone(),
             identity: grant.identity.clone(),
             groups: grant.groups.clone(),
-            sessions: reach(&grant.sessions),
+            servers: grant.servers.clone(),
+            sessions: Arc::new(grant.sessions.clone()),
             // A revocation in the store takes precedence over the file.
             revoked: kept.any(|kept| *kept.label == *named && kept.revoked.is_some()),
             policy: policy(grant.policy.as_deref()),
@@ -57,6 +61,7 @@ pub fn grant(
         label: grant.label.to_string(),
         identity: grant.identity.as_deref().map(str::to_owned),
         groups: grant.groups.clone(),
+        servers: grant.servers.clone(),
         sessions: grant.sessions.as_deref().map(stored_reach).unwrap_or_default(),
         revoked: grant.revoked.is_some(),
         policy: policy(grant.policy.as_deref()),
@@ -72,7 +77,7 @@ pub fn session_tool(
     (tool, by_original): (&str, bool),
 ) -> Option<(session::KnownSessionTool, Class)> {
     let entries = Records::entries(showcase);
-    let mut settings = settings(config);
+    let mut settings = config.sessions.settings.clone();
     settings.servers = servers.to_vec();
     let machine = session::SessionMachine::new(settings, entries, session::Millis(0));
     let published = || {
@@ -89,7 +94,7 @@ fn in_force(
     policies: &Policies,
     snapshot: &Snapshot,
     name: &str,
-) -> Option<(Arc<InForce>, String)> {
+) -> Option<(Arc<ActivePolicy>, String)> {
     let in_force = policies.by_name.get(name)?;
     let of_file = policies.of_file.iter().find(|(other, _)| other == name);
     let text = of_file.map(|(_, text)| text.clone()).or_else(|| {

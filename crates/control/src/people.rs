@@ -7,25 +7,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use toolgate_audit::Hash;
-use toolgate_config::{Config, PersonConfig};
+use toolgate_config::{Config, PersonConfig, Role};
 use toolgate_store::{self as store, Snapshot};
-
-/// What a person may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// May view.
-    Viewer,
-    /// May view and answer approvals.
-    Approver,
-    /// May view, change policies and attach them to grants.
-    PolicyManager,
-    /// May do everything.
-    Admin,
-}
 
 /// A person with a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,31 +27,6 @@ pub struct Person {
 /// All people, by the SHA-256 of their tokens.
 #[derive(Debug, Default)]
 pub struct People(HashMap<Hash, Arc<Person>>);
-
-impl Role {
-    /// All roles.
-    pub const ALL: [Self; 4] = [Self::Viewer, Self::Approver, Self::PolicyManager, Self::Admin];
-
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Approver => "approver",
-            Self::PolicyManager => "policy_manager",
-            Self::Admin => "admin",
-        }
-    }
-
-    /// The role of a name.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == word)
-    }
-
-    /// Whether this role includes `needed`. Every role may look; `admin` may do everything.
-    fn covers(self, needed: Self) -> bool {
-        self == Self::Admin || needed == Self::Viewer || self == needed
-    }
-}
 
 impl Person {
     /// Whether the person has this role.
@@ -109,10 +68,9 @@ pub(crate) fn people(admin: Hash, config: &Config, snapshot: &Snapshot) -> Peopl
 }
 
 fn of_file(person: &PersonConfig) -> Person {
-    let roles = person.roles.iter().filter_map(|role| Role::parse(role.as_str())).collect();
     Person {
         name: person.name.as_str().into(),
-        roles,
+        roles: person.roles.clone(),
         groups: person.groups.clone(),
         expires: person.expires,
     }

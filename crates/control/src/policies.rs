@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolgate_config::{Config, PolicySource};
-use toolgate_gateway::InForce;
+use toolgate_gateway::ActivePolicy;
 use toolgate_policy::{Known, Policy, RECOMMENDED};
 use toolgate_store::Snapshot;
 
@@ -80,7 +80,7 @@ pub(crate) struct Before<'a> {
 
 /// Compiled policies, by everything that they depend on.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Compiled(HashMap<Source, Arc<InForce>>);
+pub(crate) struct Compiled(HashMap<Source, Arc<ActivePolicy>>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Source {
@@ -94,11 +94,11 @@ struct Source {
 #[derive(Debug, Default)]
 pub(crate) struct Policies {
     /// The active policy of each name.
-    pub(crate) by_name: HashMap<String, Arc<InForce>>,
+    pub(crate) by_name: HashMap<String, Arc<ActivePolicy>>,
     /// The documents of the file, in its order.
     pub(crate) of_file: Vec<(String, String)>,
     /// The policy of calls without a token, in local mode.
-    pub(crate) local: Option<Arc<InForce>>,
+    pub(crate) local: Option<Arc<ActivePolicy>>,
     pub(crate) compiled: Compiled,
 }
 
@@ -146,15 +146,14 @@ impl Policies {
     }
 }
 
-/// Compiles the policies of file and store, of which `servers` are known.
+/// Compiles the policies of file and store, checked against the `known` servers and tools.
 pub(crate) fn policies(
     file: &FileState,
     snapshot: &Snapshot,
     is_local: bool,
-    servers: &[String],
+    known: &Known,
     before: &Before<'_>,
 ) -> Result<Policies, PolicyErrors> {
-    let known = Known { servers: servers.to_vec(), tools: None };
     let (mut made, mut errors) = (Policies::default(), Vec::new());
     for policy in &file.config.policies {
         let document = match &policy.source {
@@ -165,7 +164,7 @@ pub(crate) fn policies(
         };
         let compiled = document.and_then(|(shown, text)| {
             made.of_file.push((policy.name.clone(), text.trim_start_matches('\n').to_owned()));
-            Ok(made.compiled.compile(before, &policy.name, None, &shown, &text, &known)?)
+            Ok(made.compiled.compile(before, &policy.name, None, &shown, &text, known)?)
         });
         match compiled {
             Ok(compiled) => drop(made.by_name.insert(policy.name.clone(), compiled)),
@@ -173,7 +172,7 @@ pub(crate) fn policies(
         }
     }
     if is_local {
-        match local_policy(file, &known, before, &mut made.compiled) {
+        match local_policy(file, known, before, &mut made.compiled) {
             Ok(policy) => made.local = Some(policy),
             Err(error) => errors.push(error),
         }
@@ -181,9 +180,9 @@ pub(crate) fn policies(
     if !errors.is_empty() {
         return Err(PolicyErrors(errors));
     }
-    add_stored(&mut made, snapshot, before, &known);
+    add_stored(&mut made, snapshot, before, known);
     if !made.by_name.contains_key(BUILT_IN) {
-        let built_in = made.compiled.compile(before, BUILT_IN, None, BUILT_IN, RECOMMENDED, &known);
+        let built_in = made.compiled.compile(before, BUILT_IN, None, BUILT_IN, RECOMMENDED, known);
         let built_in = built_in.map_err(|rejected| PolicyErrors(vec![rejected.into()]))?;
         made.by_name.insert(BUILT_IN.to_owned(), built_in);
     }
@@ -218,7 +217,7 @@ fn local_policy(
     known: &Known,
     before: &Before<'_>,
     compiled: &mut Compiled,
-) -> Result<Arc<InForce>, PolicyError> {
+) -> Result<Arc<ActivePolicy>, PolicyError> {
     let Some(path) = &file.local_policy else {
         let text = format!("mode: shadow\n{RECOMMENDED}");
         return Ok(compiled.compile(before, BUILT_IN, None, BUILT_IN, &text, known)?);
@@ -239,7 +238,7 @@ impl Compiled {
         shown: &str,
         text: &str,
         known: &Known,
-    ) -> Result<Arc<InForce>, Rejected> {
+    ) -> Result<Arc<ActivePolicy>, Rejected> {
         let (name, servers) = (name.to_owned(), known.servers.clone());
         let source = Source { name, version, text: text.to_owned(), servers };
         let compiled = if let Some(same) = before.compiled.0.get(&source) {
@@ -247,7 +246,7 @@ impl Compiled {
         } else {
             let passed = before.checked.find(&source.name, text, &known.servers);
             let policy = passed.map_or_else(|| before.check(&source, shown, known), Ok)?;
-            Arc::new(InForce::of_version(policy, version))
+            Arc::new(ActivePolicy::of_version(policy, version))
         };
         self.0.insert(source, Arc::clone(&compiled));
         Ok(compiled)

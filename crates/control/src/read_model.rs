@@ -5,10 +5,13 @@
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
-use toolgate_config::{Config, Glob, GrantConfig, ServerConfig, SessionFilter, Transport};
-use toolgate_policy::RECOMMENDED;
+use toolgate_config::{Config, GrantConfig, ServerConfig, Transport};
+use toolgate_gateway::ServerState;
+use toolgate_policy::{Glob, RECOMMENDED};
+use toolgate_session::Reach;
 use toolgate_store::{self as store, FreezeTarget, Snapshot};
 
+use crate::literal_secrets::shown_command;
 use crate::policies::{BUILT_IN, FileState, Policies};
 use crate::view::{
     FreezeItem, GrantItem, Origin, PersonItem, PolicyItem, PolicyState, PolicyText, ServerItem,
@@ -17,6 +20,16 @@ use crate::view::{
 
 /// The prefix of ids of what the file defines, also in the store's rows about a revocation.
 const OF_FILE: &str = "file:";
+
+/// Whether this is the id of something that the file defines, or defined.
+pub(crate) fn is_of_file(id: &str) -> bool {
+    id.starts_with(OF_FILE)
+}
+
+/// The id of what the file defines under this name.
+pub(crate) fn file_id(name: &str) -> String {
+    format!("{OF_FILE}{name}")
+}
 
 /// The read model of this file and store.
 pub(crate) fn read_model(
@@ -39,16 +52,27 @@ pub(crate) fn read_model(
 
 fn server_item(server: &ServerConfig, config: &Config) -> ServerItem {
     let in_file = config.servers.iter().any(|other| other.name == server.name);
-    let (transport, address) = match &server.transport {
-        Transport::Stdio(stdio) => ("stdio", stdio.command.written().to_owned()),
-        Transport::Http(http) => ("http", http.url.to_string()),
+    let (transport, address, command) = match &server.transport {
+        Transport::Stdio(stdio) => {
+            let args: Vec<&str> =
+                stdio.args.iter().map(toolgate_config::Expanded::written).collect();
+            let program = stdio.command.written();
+            ("stdio", program.to_owned(), Some(shown_command(program, &args)))
+        }
+        Transport::Http(http) => ("http", http.url.to_string(), None),
     };
     ServerItem {
         name: server.name.clone(),
         source: if in_file { Origin::File } else { Origin::Store },
         transport,
         address,
+        command,
         tools: None,
+        state: ServerState::NeverUsed.as_str(),
+        running: 0,
+        last_error: None,
+        last_error_at: None,
+        retry_after_s: None,
     }
 }
 
@@ -57,15 +81,23 @@ fn grants(config: &Config, snapshot: &Snapshot) -> Vec<GrantItem> {
         let found = snapshot.grants.iter().find(|grant| *grant.label == *label);
         found.and_then(|grant| grant.revoked)
     };
-    let in_file = config.grants.iter().map(|grant| of_file_grant(grant, revoked(&grant.label)));
+    let in_file = config.grants.iter().map(|grant| {
+        let mut item = of_file_grant(grant, revoked(&grant.label));
+        let used = snapshot.uses.iter().find(|used| *used.id == *item.id);
+        item.last_use = used.map(|used| used.at.to_string());
+        item
+    });
     let is_in_file = |label: &str| config.grants.iter().any(|grant| grant.label == label);
+    let is_restored =
+        |grant: &&store::StoredGrant| grant.revoked.is_none() && is_of_file(&grant.id);
     let in_store = snapshot.grants.iter().filter(|grant| !is_in_file(&grant.label));
+    let in_store = in_store.filter(|grant| !is_restored(grant));
     in_file.chain(in_store.map(of_stored_grant)).collect()
 }
 
 fn of_file_grant(grant: &GrantConfig, revoked: Option<Timestamp>) -> GrantItem {
     GrantItem {
-        id: format!("{OF_FILE}{}", grant.label),
+        id: file_id(&grant.label),
         label: grant.label.clone(),
         source: Origin::File,
         identity: grant.identity.clone(),
@@ -97,14 +129,14 @@ fn of_stored_grant(grant: &store::StoredGrant) -> GrantItem {
     }
 }
 
-fn sessions(filter: &SessionFilter) -> Option<Value> {
+fn sessions(reach: &Reach) -> Option<Value> {
     let lists = [
-        ("infobase_name", &filter.infobase_name),
-        ("kind", &filter.kind),
-        ("session_id", &filter.session_id),
+        ("infobase_name", &reach.infobase_name),
+        ("kind", &reach.kind),
+        ("session_id", &reach.session_id),
     ];
     let globs = lists.into_iter().filter_map(|(name, globs)| {
-        let globs = globs.as_ref()?.iter().map(Glob::as_str);
+        let globs = globs.as_ref()?.iter().map(Glob::to_string);
         Some((name.to_owned(), globs.collect::<Vec<_>>().into()))
     });
     let globs: Map<String, Value> = globs.collect();
@@ -127,7 +159,7 @@ fn people_items(config: &Config, snapshot: &Snapshot) -> Vec<PersonItem> {
         found.and_then(|person| person.revoked).map(|at| at.to_string())
     };
     let in_file = config.people.iter().map(|person| PersonItem {
-        id: format!("{OF_FILE}{}", person.name),
+        id: file_id(&person.name),
         name: person.name.clone(),
         source: Origin::File,
         roles: person.roles.iter().map(|role| role.as_str().to_owned()).collect(),
@@ -161,10 +193,15 @@ fn policy_texts(snapshot: &Snapshot, policies: &Policies) -> Vec<PolicyText> {
             hash: in_force.map(|in_force| in_force.policy.hash().to_owned()),
             state: if in_force.is_some() { PolicyState::InForce } else { PolicyState::Broken },
             created,
+            shadows: None,
         }
     };
+    let stored = |name: &str| snapshot.policies.iter().find(|kept| *kept.name == *name);
     let in_file = policies.of_file.iter().map(|(name, document)| PolicyText {
-        item: item(name, Origin::File, None, None),
+        item: PolicyItem {
+            shadows: stored(name).map(|kept| kept.version),
+            ..item(name, Origin::File, None, None)
+        },
         document: document.clone(),
     });
     let is_in_file = |name: &str| policies.of_file.iter().any(|(other, _)| other == name);
@@ -191,8 +228,16 @@ fn freeze_item(freeze: &store::Freeze) -> FreezeItem {
         FreezeTarget::Server(name) => server = Some(name.to_string()),
         FreezeTarget::Session(id) => session = Some(id.to_string()),
     }
-    let created = freeze.created.to_string();
-    FreezeItem { id: freeze.id.to_string(), grant, server, session, all, created }
+    FreezeItem {
+        id: freeze.id.to_string(),
+        grant,
+        server,
+        session,
+        all,
+        created: freeze.created.to_string(),
+        person: freeze.person.as_deref().map(str::to_owned),
+        reason: freeze.reason.as_deref().map(str::to_owned),
+    }
 }
 
 #[cfg(test)]
@@ -219,6 +264,16 @@ mod tests {
             .map(|grant| (&*grant.id, grant.source, grant.revoked.is_some()))
             .collect();
         assert_eq!(shown, [("file:a", Origin::File, true), ("g-s", Origin::Store, false)]);
+    }
+
+    #[test]
+    fn grants_of_the_file_show_their_last_use() {
+        let used = store::GrantUse { id: "file:a".into(), at: Timestamp::UNIX_EPOCH };
+        let snapshot = Snapshot { uses: vec![used], ..Snapshot::default() };
+        let text = "grants: [{ label: a, token: env:A }, { label: b, token: env:B }]";
+        let view = model(text, &snapshot);
+        let shown: Vec<_> = view.grants.iter().map(|grant| grant.last_use.as_deref()).collect();
+        assert_eq!(shown, [Some("1970-01-01T00:00:00Z"), None]);
     }
 
     #[test]

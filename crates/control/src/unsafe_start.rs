@@ -3,30 +3,61 @@
 
 use std::net::SocketAddr;
 
-use toolgate_config::{Config, Listen};
+use toolgate_config::{Config, Listen, Loaded, Problem};
 
 /// A listener that would be open. Its text says what to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{}; {}", self.message(), self.hint())]
 pub enum Unsafe {
     /// Agents from other machines, without any grant.
-    #[error(
-        "`listen.mcp` is {0}, which other machines can reach, and there is no grant: \
-         anybody could call every tool. Listen on 127.0.0.1, or configure `grants`"
-    )]
     Agents(SocketAddr),
     /// Programs from other machines, without session tokens.
-    #[error(
-        "`listen.sessions` is {0}, which other machines can reach, and there are no \
-         session tokens: anybody could publish tools. Listen on 127.0.0.1, or configure \
-         `sessions.tokens`"
-    )]
     Sessions(SocketAddr),
     /// People from other machines, without TLS.
-    #[error(
-        "`listen.admin` is {0}, which other machines can reach, without TLS: tokens \
-         would travel in the clear. Listen on 127.0.0.1, or configure `tls` or `behind_proxy`"
-    )]
     Admin(SocketAddr),
+}
+
+impl Unsafe {
+    /// The key of the listener in `listen`.
+    fn listener(self) -> &'static str {
+        match self {
+            Self::Agents(_) => "mcp",
+            Self::Sessions(_) => "sessions",
+            Self::Admin(_) => "admin",
+        }
+    }
+
+    fn message(self) -> String {
+        let (address, why) = match self {
+            Self::Agents(address) => {
+                (address, ", and there is no grant: any client could call every tool")
+            }
+            Self::Sessions(address) => {
+                (address, ", and there are no session tokens: any client could publish tools")
+            }
+            Self::Admin(address) => (address, " without TLS: tokens would be sent unencrypted"),
+        };
+        format!("`listen.{}` is {address}, which other machines can reach{why}", self.listener())
+    }
+
+    fn hint(self) -> &'static str {
+        match self {
+            Self::Agents(_) => "listen on 127.0.0.1, or configure `grants`",
+            Self::Sessions(_) => "listen on 127.0.0.1, or configure `sessions.tokens`",
+            Self::Admin(_) => "listen on 127.0.0.1, or configure `tls` or `behind_proxy`",
+        }
+    }
+}
+
+/// What prevents a start with this file, at the positions of the listeners in it.
+pub fn problems(loaded: &Loaded, has_stored_grants: bool) -> Vec<Problem> {
+    let reasons = reasons(&loaded.config, &loaded.config.listen, has_stored_grants);
+    let at = |reason: &Unsafe| {
+        let found = loaded.listeners.iter().find(|(name, _)| *name == reason.listener());
+        let (message, hint) = (reason.message(), Some(reason.hint().to_owned()));
+        found.map(|(_, problem)| Problem { message, hint, ..problem.clone() })
+    };
+    reasons.iter().filter_map(at).collect()
 }
 
 /// Every reason not to serve like that. `listen` is where toolgate listens, or is about to: while it

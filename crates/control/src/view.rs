@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolgate_gateway::InForce;
+use toolgate_gateway::ActivePolicy;
 
 /// Everything that people may view and that is not in the audit.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub struct View {
     /// What is frozen.
     pub freezes: Vec<FreezeItem>,
     /// The active policy of each name.
-    pub in_force: HashMap<String, Arc<InForce>>,
+    pub in_force: HashMap<String, Arc<ActivePolicy>>,
     /// Whether calls without a token are accepted.
     pub local: bool,
 }
@@ -54,8 +54,20 @@ pub struct ServerItem {
     pub transport: &'static str,
     /// The program, or the address without its query.
     pub address: String,
+    /// The whole command line as it is written, with references instead of values; null for `http`.
+    pub command: Option<String>,
     /// Number of tools in its last list; null if it was never listed.
     pub tools: Option<usize>,
+    /// `ready`, `starting`, `failed`, `backing_off` or `never_used`.
+    pub state: &'static str,
+    /// How many of its processes or connections are open.
+    pub running: usize,
+    /// Why its last start failed, or why it was lost; null after a successful start.
+    pub last_error: Option<String>,
+    /// When that happened.
+    pub last_error_at: Option<String>,
+    /// Seconds until the next start is possible, if it is delayed.
+    pub retry_after_s: Option<u64>,
 }
 
 /// A grant.
@@ -82,7 +94,7 @@ pub struct GrantItem {
     pub created: Option<String>,
     /// When its token expires.
     pub expires: Option<String>,
-    /// When it was last used; null for grants of the file.
+    /// When it was last used; null if it never was.
     pub last_use: Option<String>,
     /// When it was revoked.
     pub revoked: Option<String>,
@@ -126,6 +138,9 @@ pub struct PolicyItem {
     pub state: PolicyState,
     /// When this version was created; null for policies of the file.
     pub created: Option<String>,
+    /// The version in the store that this policy of the file shadows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shadows: Option<u64>,
 }
 
 /// Whether a policy is active.
@@ -170,4 +185,8 @@ pub struct FreezeItem {
     pub all: bool,
     /// When it began.
     pub created: String,
+    /// The person who ordered it; null if that was not recorded.
+    pub person: Option<String>,
+    /// Why, if the person gave a reason.
+    pub reason: Option<String>,
 }

@@ -14,7 +14,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use hyper_util::service::TowerToHyperService;
 
-use toolgate_gateway::{Listener, Peer, Stranger};
+use toolgate_gateway::channel::BoxFuture;
+use toolgate_gateway::{AuthFailureReason, Listener, Peer};
 
 use crate::guard::Guard;
 
@@ -29,7 +30,7 @@ pub struct Metrics {
 }
 
 /// Encodes the metrics as text.
-pub type Text = Arc<dyn Fn() -> String + Send + Sync>;
+pub type Text = Arc<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>;
 
 /// Whether a client with these headers may read the metrics.
 pub type MetricsAccess = Arc<dyn Fn(&HeaderMap) -> bool + Send + Sync>;
@@ -38,7 +39,7 @@ pub type MetricsAccess = Arc<dyn Fn(&HeaderMap) -> bool + Send + Sync>;
 pub type SharedGuard = Arc<ArcSwap<Guard>>;
 
 /// Receives rejected accesses.
-pub type AccessObserver = Arc<dyn Fn(Listener, Stranger, Option<Peer>) + Send + Sync>;
+pub type AccessObserver = Arc<dyn Fn(Listener, AuthFailureReason, Option<Peer>) + Send + Sync>;
 
 /// The service of a listener.
 pub type Service = TowerToHyperService<Router>;
@@ -80,7 +81,8 @@ fn metrics_routes(metrics: Metrics, guarded: &Guarded) -> Router {
         let headers = request.headers();
         if metrics.access.is_some_and(|may_read| !may_read(headers)) {
             let has_one = headers.contains_key(header::AUTHORIZATION);
-            let why = if has_one { Stranger::BadToken } else { Stranger::NoToken };
+            let why =
+                if has_one { AuthFailureReason::BadToken } else { AuthFailureReason::NoToken };
             observer(listener, why, request.extensions().get().copied());
             let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
             let why = "missing or unknown token; metrics require the token of a person with the role `viewer`\n";
@@ -88,7 +90,7 @@ fn metrics_routes(metrics: Metrics, guarded: &Guarded) -> Router {
         }
         let kind =
             HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-        ([(header::CONTENT_TYPE, kind)], (metrics.text)()).into_response()
+        ([(header::CONTENT_TYPE, kind)], (metrics.text)().await).into_response()
     };
     Router::new().route("/metrics", get(write))
 }
@@ -116,7 +118,7 @@ async fn check(State(guarded): State<Guarded>, request: Request, next: Next) -> 
     match checked {
         Ok(()) => next.run(request).await,
         Err(denied) => {
-            if let Some(why) = denied.stranger() {
+            if let Some(why) = denied.auth_failure() {
                 (guarded.observer)(guarded.listener, why, request.extensions().get().copied());
             }
             (denied.status(), format!("{denied}\n")).into_response()

@@ -11,7 +11,7 @@
 //! Start at `Inner::handle`. `agents/head.rs` checks heads, `agents/stream.rs` writes events.
 
 use std::convert::Infallible;
-use std::future::{Future, ready};
+use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,26 +19,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use futures_util::{FutureExt as _, StreamExt as _};
+use futures_util::FutureExt as _;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::Service;
 use toolgate_gateway::event_buffer::{Begun, First};
 use toolgate_gateway::{
-    AgentSession, Endpoint, EventId, Gateway, Grant, Listener, NotOpened, Peer, Stranger, refused,
+    AgentSession, AuthFailureReason, Endpoint, EventId, Gateway, Grant, Listener, Peer, refused,
 };
 use toolgate_mcp::{
     Incoming as Body, Limits, Message, Pieces, Refusal, Version, code, method, parse_agent,
 };
 
-use crate::body::{BodyError, ResponseBody, read_within};
+use crate::body::{ResponseBody, read_within};
 use crate::guard::Guard;
-use crate::memory_budget::{MemoryBudget, SMALL};
+use crate::memory_budget::MemoryBudget;
 
 mod head;
+mod oauth;
 mod reply;
 mod sessionless;
 mod stream;
+mod unread;
 
 use self::head::Head;
 use self::reply::{json, problem, with_session};
@@ -133,7 +135,7 @@ impl Inner {
         let rules = self.rules.load_full();
         let peer = request.extensions().get().copied();
         if let Err(denied) = rules.guard.check(request.uri(), request.headers()) {
-            if let Some(why) = denied.stranger() {
+            if let Some(why) = denied.auth_failure() {
                 self.refused(why, peer);
             }
             return problem(denied.status(), code::INVALID_REQUEST, &denied.to_string());
@@ -147,6 +149,9 @@ impl Inner {
             _ => {}
         }
         let Some(path) = request.uri().path().strip_prefix("/mcp") else {
+            if oauth::is_path(request.uri().path()) {
+                return oauth::not_supported();
+            }
             return reply::nothing_here();
         };
         let caller = match self.caller(request.headers()) {
@@ -172,53 +177,16 @@ impl Inner {
         self.within_budget(&to.caller.label, rules.limits.result, response)
     }
 
-    /// Reserves memory for the response until the agent has read it. Without memory a response is
-    /// replaced by an error, and a stream ends.
-    fn within_budget(
-        &self,
-        grant: &Arc<str>,
-        largest: usize,
-        response: Response<ResponseBody>,
-    ) -> Response<ResponseBody> {
-        let (parts, body) = response.into_parts();
-        let body = match body {
-            ResponseBody::Whole(pieces) if pieces.len() <= SMALL => ResponseBody::Whole(pieces),
-            ResponseBody::Whole(pieces) => {
-                let Some(pieces) = self.unread.reserve_answer(grant, largest, pieces) else {
-                    tracing::warn!(%grant, "too many unread answers; dropping one");
-                    return reply::unread();
-                };
-                ResponseBody::Whole(pieces.into_iter().collect())
-            }
-            ResponseBody::Events(events) => {
-                let (budget, grant) = (Arc::clone(&self.unread), Arc::clone(grant));
-                ResponseBody::Events(Box::pin(events.scan((), move |(), event| {
-                    if event.len() <= SMALL {
-                        return ready(Some(event));
-                    }
-                    let event = budget
-                        .reserve_answer(&grant, largest, [event])
-                        .and_then(|mut event| event.pop());
-                    if event.is_none() {
-                        tracing::warn!(%grant, "too many unread answers; ending a stream");
-                    }
-                    ready(event)
-                })))
-            }
-            relayed @ ResponseBody::Relayed(_) => relayed,
-        };
-        Response::from_parts(parts, body)
-    }
-
     /// The grant of a request, or why it is rejected.
-    fn caller(&self, headers: &HeaderMap) -> Result<Arc<Grant>, Stranger> {
-        let token = head::bearer(headers).map_err(|()| Stranger::BadToken)?;
-        let why = if token.is_some() { Stranger::BadToken } else { Stranger::NoToken };
+    fn caller(&self, headers: &HeaderMap) -> Result<Arc<Grant>, AuthFailureReason> {
+        let token = head::bearer(headers).map_err(|()| AuthFailureReason::BadToken)?;
+        let why =
+            if token.is_some() { AuthFailureReason::BadToken } else { AuthFailureReason::NoToken };
         self.gateway.admission().caller(token).ok_or(why)
     }
 
-    fn refused(&self, why: Stranger, peer: Option<Peer>) {
-        self.gateway.admission().strangers().refused(Listener::Mcp, why, peer);
+    fn refused(&self, why: AuthFailureReason, peer: Option<Peer>) {
+        self.gateway.admission().auth_failures().refused(Listener::Mcp, why, peer);
     }
 
     /// The endpoint of a path below `/mcp`. A server that a grant may not reach does not exist for
@@ -250,7 +218,7 @@ impl Inner {
         let mut reservation = self.budget.reserve_body(&to.caller.label, limits.body);
         let body = match read_within(body, limits.body, limits.body_read, &mut reservation).await {
             Ok(body) => body,
-            Err(why) => return body_error(&why, limits.body),
+            Err(why) => return reply::body_error(&why, limits.body),
         };
         // The token may have been revoked or replaced while the body arrived.
         let caller = match self.caller(&parts.headers) {
@@ -307,7 +275,7 @@ impl Inner {
     ) -> Response<ResponseBody> {
         match self.gateway.open(&to.endpoint, request, &to.caller).await {
             Ok((session, answer)) => with_session(json(StatusCode::OK, answer), session.id()),
-            Err(why) => not_opened(why),
+            Err(why) => reply::not_opened(why),
         }
     }
 
@@ -367,54 +335,6 @@ impl Inner {
             ))
         })
     }
-}
-
-fn not_opened(why: NotOpened) -> Response<ResponseBody> {
-    match why {
-        NotOpened::Answer(answer) => json(StatusCode::OK, answer),
-        NotOpened::UnknownServer => reply::nothing_here(),
-        NotOpened::TooMany(max) => {
-            let why = format!(
-                "there are {max} agent sessions already, which is the limit \
-                 (`agent_sessions.max` in toolgate.yaml); end one or try again later"
-            );
-            problem(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, &why)
-        }
-        NotOpened::TooManyOfGrant(max) => {
-            let why = format!(
-                "your grant has {max} agent sessions already, which is the limit for one grant \
-                 (`agent_sessions.per_grant` in toolgate.yaml); end one or try again later"
-            );
-            problem(StatusCode::TOO_MANY_REQUESTS, code::INTERNAL_ERROR, &why)
-        }
-        NotOpened::Stopping => reply::stopping(),
-        NotOpened::NoIds => {
-            let why = "no agent session id could be generated; see the log of toolgate";
-            problem(StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, why)
-        }
-    }
-}
-
-fn body_error(why: &BodyError, limit: usize) -> Response<ResponseBody> {
-    let (status, why) = match why {
-        BodyError::TooLarge => (
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!(
-                "the body is larger than {limit} bytes (`limits.body` in toolgate.yaml); it was \
-                 not processed"
-            ),
-        ),
-        BodyError::OverBudget => return reply::over_budget(),
-        BodyError::Stalled => (StatusCode::REQUEST_TIMEOUT, "the body stalled".to_owned()),
-        BodyError::TooSlow => (
-            StatusCode::REQUEST_TIMEOUT,
-            "the body did not arrive in time (`limits.body_read` in toolgate.yaml); it was not \
-             processed"
-                .to_owned(),
-        ),
-        BodyError::Broken => (StatusCode::BAD_REQUEST, "the body was cut off".to_owned()),
-    };
-    problem(status, code::INVALID_REQUEST, &why)
 }
 
 /// The code that clients know as "session not found".

@@ -15,6 +15,7 @@
 
 mod input;
 mod output;
+mod placeholders;
 mod start;
 mod stderr;
 mod supervisor;
@@ -26,12 +27,14 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use toolgate_gateway::ServerMetrics;
 use toolgate_gateway::channel::{
-    BoxFuture, Channel, Connector, Inbox, LastLook, Outbound, SendError,
+    BoxFuture, Channel, Connector, FinalCheck, Inbox, Outbound, SendError,
 };
 use toolgate_mcp::write;
 
 use input::Line;
+pub use placeholders::has_placeholder;
 pub use start::inheritable;
 
 /// How a child is started, and its limits.
@@ -41,7 +44,8 @@ pub struct ChildSpec {
     pub server: String,
     /// The program, a path or a name looked up in the child's `PATH`.
     pub command: String,
-    /// Its arguments, one by one.
+    /// Its arguments, one by one. In them, in `env` and in `cwd`, `{grant}` and `{instance}` are
+    /// replaced for each child.
     pub args: Vec<String>,
     /// Variables set on top of the inherited ones.
     pub env: Vec<(String, String)>,
@@ -71,13 +75,16 @@ impl ChildSpec {
     }
 }
 
+/// Makes the value of `{instance}`, which no other child has.
+pub type InstanceIds = Box<dyn Fn() -> String + Send + Sync>;
+
 /// Starts a process for every channel it makes.
-#[derive(Debug)]
 pub struct ChildConnector {
     spec: ChildSpec,
-    environment: Vec<(String, String)>,
-    secrets: Arc<stderr::Secrets>,
+    inherited: Vec<(String, String)>,
+    ids: InstanceIds,
     tracker: TaskTracker,
+    metrics: Option<ServerMetrics>,
 }
 
 impl ChildConnector {
@@ -87,15 +94,28 @@ impl ChildConnector {
     pub fn new(
         spec: ChildSpec,
         inherited: impl IntoIterator<Item = (String, String)>,
+        ids: InstanceIds,
         tracker: TaskTracker,
     ) -> Self {
-        let environment = start::environment(inherited, &spec.env);
-        let secrets = Arc::new(stderr::Secrets::new(&spec.secrets));
-        Self { spec, environment, secrets, tracker }
+        let inherited = inherited.into_iter().collect();
+        Self { spec, inherited, ids, tracker, metrics: None }
     }
 
-    fn start(&self, inbox: Arc<dyn Inbox>) -> Result<Arc<dyn Channel>, SendError> {
-        let started = start::start(&self.spec, &self.environment)
+    /// Counts running children in `metrics`.
+    #[must_use]
+    pub fn counted_by(self, metrics: ServerMetrics) -> Self {
+        Self { metrics: Some(metrics), ..self }
+    }
+
+    fn start(&self, inbox: Arc<dyn Inbox>, grant: &str) -> Result<Arc<dyn Channel>, SendError> {
+        let filled = placeholders::are_in(&self.spec)
+            .then(|| placeholders::fill(&self.spec, grant, &(self.ids)()));
+        let spec = filled.as_ref().unwrap_or(&self.spec);
+        if filled.is_some() && spec.cwd != self.spec.cwd {
+            start::create_folder(spec).map_err(|error| SendError::NotSent(error.to_string()))?;
+        }
+        let environment = start::environment(self.inherited.iter().cloned(), &spec.env);
+        let started = start::start(spec, &environment)
             .map_err(|error| SendError::NotSent(error.to_string()))?;
         let ending = CancellationToken::new();
         let ended = CancellationToken::new();
@@ -104,7 +124,7 @@ impl ChildConnector {
         let stderr_written = stderr::StderrWritten::default();
 
         let input = input::write(waiting, started.stdin, ending.clone());
-        let secrets = Arc::clone(&self.secrets);
+        let secrets = Arc::new(stderr::Secrets::new(&spec.secrets));
         let stray_lines = output::StrayLines::new(server.clone(), Arc::clone(&secrets));
         let output = output::read(stray_lines, started.stdout, self.spec.max_line, inbox.clone());
         let stderr = stderr::log(server.clone(), started.stderr, stderr_written.clone(), secrets);
@@ -118,14 +138,26 @@ impl ChildConnector {
             ending: ending.clone(),
             ended: ended.clone(),
         };
-        self.tracker.spawn(supervisor.run());
+        let running = self.metrics.as_ref().map(ServerMetrics::child_started);
+        self.tracker.spawn(async move {
+            let _running = running;
+            supervisor.run().await;
+        });
         Ok(Arc::new(ChildChannel { server, queue, ending, ended }))
     }
 }
 
 impl Connector for ChildConnector {
     fn connect(&self, inbox: Arc<dyn Inbox>) -> BoxFuture<'_, Result<Arc<dyn Channel>, SendError>> {
-        Box::pin(async move { self.start(inbox) })
+        Box::pin(async move { self.start(inbox, "") })
+    }
+
+    fn connect_for<'a>(
+        &'a self,
+        inbox: Arc<dyn Inbox>,
+        grant: &'a str,
+    ) -> BoxFuture<'a, Result<Arc<dyn Channel>, SendError>> {
+        Box::pin(async move { self.start(inbox, grant) })
     }
 }
 
@@ -142,7 +174,7 @@ struct ChildChannel {
 impl ChildChannel {
     /// Queues a message. With a last look it waits until the message is about to be written.
     async fn pass(&self, message: Outbound) -> Result<(), SendError> {
-        let (body, look) = (message.body().clone(), message.last_look().cloned());
+        let (body, look) = (message.body().clone(), message.final_check().cloned());
         let Some(look) = look else { return self.enqueue(body, None) };
         let (tell, allowed) = oneshot::channel();
         self.enqueue(body, Some((look, tell)))?;
@@ -156,7 +188,7 @@ impl ChildChannel {
     fn enqueue(
         &self,
         body: Bytes,
-        look: Option<(LastLook, oneshot::Sender<bool>)>,
+        look: Option<(FinalCheck, oneshot::Sender<bool>)>,
     ) -> Result<(), SendError> {
         // INVARIANT: one message is one line. Line breaks of pretty-printed JSON are removed; JSON
         // strings cannot contain them, so nothing is lost.

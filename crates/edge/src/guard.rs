@@ -15,7 +15,7 @@ use http::header::{
     SEC_WEBSOCKET_VERSION, TRANSFER_ENCODING,
 };
 use http::{HeaderValue, StatusCode, Uri};
-use toolgate_gateway::Stranger;
+use toolgate_gateway::AuthFailureReason;
 
 #[cfg(test)]
 mod tests;
@@ -72,10 +72,10 @@ pub enum Denied {
 
 impl Denied {
     /// The reason under which rejected accesses are counted; `None` if the request is only malformed.
-    pub(crate) fn stranger(&self) -> Option<Stranger> {
+    pub(crate) fn auth_failure(&self) -> Option<AuthFailureReason> {
         match self {
-            Self::HostCount | Self::Host | Self::TwoHosts => Some(Stranger::Host),
-            Self::OriginCount | Self::Origin => Some(Stranger::Origin),
+            Self::HostCount | Self::Host | Self::TwoHosts => Some(AuthFailureReason::Host),
+            Self::OriginCount | Self::Origin => Some(AuthFailureReason::Origin),
             Self::Repeated(_) | Self::TwoLengths => None,
         }
     }
@@ -90,7 +90,7 @@ impl Denied {
 }
 
 /// Headers that have one value and decide something. Who reads `Authorization` and the headers that
-/// repeat the body refuses two of them (`agents/head.rs`, `agents/modern.rs`).
+/// repeat the body refuses two of them (`agents/head.rs`, `agents/sessionless.rs`).
 const SINGLE: [HeaderName; 7] = [
     CONTENT_LENGTH,
     CONTENT_TYPE,

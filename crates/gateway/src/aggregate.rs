@@ -1,11 +1,11 @@
 //! `/mcp`: every server behind one agent session.
 //!
-//! A request is told apart by its method: lists are answered from what is kept of each server
-//! (`aggregate/listing.rs`), calls and reads go to the server that their name or URI speaks of, under the
-//! name that the server knows; the answers come back with their URIs as they are shown here.
+//! The method selects the path: lists are answered from the list caches of the servers
+//! (`aggregate/listing.rs`), calls and reads go to the server that their name or URI names, under the
+//! server's own name. URIs in the responses are mapped to the shown ones.
 //!
-//! Invariant: what one server does is not felt by a request to another: nothing here waits for a
-//! server that the request does not concern, but for the first hearing after a start.
+//! Invariant: a request never waits for a server that it does not concern, except for the first list
+//! after a start.
 //!
 //! Start at [`start`].
 
@@ -15,12 +15,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
-use toolgate_admission::call_request::{CallRequest, Reference, Subject, Word};
+use toolgate_admission::answer_kind::AnswerKind;
+use toolgate_admission::call_request::{CallRequest, RawText, Reference, Subject};
 use toolgate_admission::clearance::Closed;
 use toolgate_admission::contained::{Work, contained};
-use toolgate_admission::expects::Expects;
+use toolgate_admission::describe::{BOTH, describe};
 use toolgate_admission::list_kind::Kind;
-use toolgate_admission::wanted::{BOTH, wanted};
 use toolgate_json::{peek, quote, text};
 use toolgate_mcp::{Notification, Refusal, code, method, write};
 use toolgate_policy::Class;
@@ -50,16 +50,16 @@ pub(crate) use welcome::welcome;
 use builtin::BuiltIn;
 use route::route;
 
-/// How old what is kept may be before a list asks for it anew, behind the scenes.
+/// The age from which a cached list is refreshed in the background.
 const FRESH: Duration = Duration::from_secs(30);
-/// How long changes are gathered before the agent is told of them.
+/// How long changes are coalesced before the agent is notified.
 const GATHER: Duration = Duration::from_millis(200);
 
-/// Requests about one task that the protocol defines.
+/// The protocol's requests about one task.
 const TASKS: [&str; 4] =
     [method::TASKS_GET, method::TASKS_RESULT, method::TASKS_UPDATE, method::TASKS_CANCEL];
 
-/// Serves the agent sessions that see all servers.
+/// Serves agent sessions on `/mcp` and `/mcp/sessions`.
 pub(crate) struct All;
 
 impl Aggregate for All {
@@ -72,22 +72,22 @@ impl Aggregate for All {
         start(session, request, buffer)
     }
 
-    fn hear(
+    fn receive(
         &self,
         session: &AgentSession,
         server: &Server,
         notification: &Notification<'_>,
         body: &Bytes,
     ) {
-        hear(session, server, notification, body);
+        receive(session, server, notification, body);
     }
 
-    fn tell_changed(&self, session: &Arc<AgentSession>) {
-        tell_changed(session);
+    fn notify_changed(&self, session: &Arc<AgentSession>) {
+        notify_changed(session);
     }
 }
 
-/// Starts a request; whatever comes of it, a refusal too, is in `buffer` when the work is done.
+/// Starts a request; when the work is done, its answer is in `buffer`.
 fn start(
     session: &Arc<AgentSession>,
     request: CallRequest<'_>,
@@ -100,10 +100,7 @@ fn start(
     if let Some(kind) = Kind::listed_by(request.method) {
         return match listing::start(session, kind, &request, buffer) {
             Some(work) => Ok(work),
-            None => answered(invalid(
-                request.id,
-                "this cursor is not one of ours; list again from the start",
-            )),
+            None => answered(invalid(request.id, "invalid cursor; list again from the start")),
         };
     }
     let routed = match &request.subject {
@@ -111,7 +108,7 @@ fn start(
         Subject::Prompt(name) => by_name(session, request.id, name.as_ref(), Kind::Prompts),
         Subject::Resource(uri) => by_uri(session, request.id, uri.as_ref()),
         Subject::Reference(reference) => by_reference(session, request.id, reference),
-        // Where all servers are shown, a method of one server's own has no meaning.
+        // Methods of single servers are not supported on `/mcp`.
         Subject::Task(_) if !TASKS.contains(&request.method) => {
             return unknown_method(session, &request, buffer);
         }
@@ -153,13 +150,13 @@ fn start(
         Routed::ToSession { dial_in, shown, known } => {
             dial_in::start((session, &session.running), &dial_in, &request, (&shown, known), buffer)
         }
-        Routed::UnknownTool(shown) => unknown_tool(session, &request, shown, buffer),
+        Routed::Unknown(shown) => unknown_name(session, &request, shown, buffer),
         Routed::Nowhere(answer) => answered(answer),
     }
 }
 
 /// A notification of a server that belongs to no request.
-fn hear(session: &AgentSession, server: &Server, notification: &Notification<'_>, body: &Bytes) {
+fn receive(session: &AgentSession, server: &Server, notification: &Notification<'_>, body: &Bytes) {
     match notification.method.as_ref() {
         method::RESOURCES_UPDATED => {
             let params = notification.params.unwrap_or("{}");
@@ -169,29 +166,29 @@ fn hear(session: &AgentSession, server: &Server, notification: &Notification<'_>
                 push(session.general(), notification.raw, &[(raw, &shown)]);
             }
         }
-        // A survey says whether anything has changed that this agent sees.
+        // A list refresh finds out whether the list of this agent has changed.
         changed if !Kind::changed_by(changed).is_empty() => {}
         _ => session.general().push(body.clone()),
     }
 }
 
-/// Tells the agent, a little later and once, if what it was shown is no longer what there is.
-fn tell_changed(session: &Arc<AgentSession>) {
+/// Notifies the agent, a little later and once, if the lists it was shown have changed.
+fn notify_changed(session: &Arc<AgentSession>) {
     let session = Arc::downgrade(session);
     tokio::spawn(async move {
         sleep(GATHER).await;
         let Some(session) = session.upgrade() else { return };
-        let outdated = session.sight.take_outdated(&session);
-        let mut told: Vec<_> = outdated.into_iter().map(Kind::changed).collect();
-        told.dedup();
-        for method in told {
+        let outdated = session.changes.take_outdated(&session);
+        let mut methods: Vec<_> = outdated.into_iter().map(Kind::changed).collect();
+        methods.dedup();
+        for method in methods {
             session.general().push(write::notification(method, None));
         }
     });
 }
 
-/// Asks for lists that are not known, or old, behind the scenes.
-fn freshen(link: &Arc<Link>, kind: Kind, now: Instant) {
+/// Refreshes lists that are not known, or old, in the background.
+fn refresh(link: &Arc<Link>, kind: Kind, now: Instant) {
     match link.server().list_cache.of(link.client_profile()) {
         None => link.refresh_lists(&Kind::ALL),
         Some(advertised) if advertised.is_older(FRESH, now) && link.is_cheap() => {
@@ -201,27 +198,27 @@ fn freshen(link: &Arc<Link>, kind: Kind, now: Instant) {
     }
 }
 
-/// Where a request goes.
+/// The destination of a request.
 enum Routed<'a> {
-    /// To this server, which knows `part` of the request as `own`.
+    /// To this server; `part` of the request is replaced by its own name.
     To { link: Arc<Link>, part: &'a str, own: String },
     /// To toolgate itself.
     ToBuiltIn(&'static BuiltIn),
-    /// To one of the sessions that have this tool.
+    /// To one of the sessions that publish this tool.
     ToSession { dial_in: Arc<dial_in::DialIn>, shown: String, known: KnownSessionTool },
-    /// Nowhere: there is no tool that is shown as this.
-    UnknownTool(String),
-    /// Nowhere; this is the answer.
+    /// No tool or prompt has this name.
+    Unknown(String),
+    /// Answered without a destination.
     Nowhere(Bytes),
 }
 
 fn by_name<'a>(
     session: &AgentSession,
     id: &str,
-    name: Option<&Word<'a>>,
+    name: Option<&RawText<'a>>,
     kind: Kind,
 ) -> Routed<'a> {
-    let Some(Word { raw: part, text: Some(shown) }) = name else {
+    let Some(RawText { raw: part, text: Some(shown) }) = name else {
         return Routed::Nowhere(invalid(id, "`params.name` must be a string"));
     };
     if kind == Kind::Tools
@@ -234,16 +231,12 @@ fn by_name<'a>(
         return Routed::To { link: Arc::clone(link), part, own: own.to_owned() };
     }
     if let Some((_, link)) = server_of_name(shown).and_then(|server| links.find(server)) {
-        freshen(link, kind, Instant::now() + FRESH);
+        refresh(link, kind, Instant::now() + FRESH);
     }
-    if kind == Kind::Tools {
-        return Routed::UnknownTool(shown.as_ref().to_owned());
-    }
-    let why = format!("there is no prompt `{shown}`; list the prompts again");
-    Routed::Nowhere(invalid(id, &why))
+    Routed::Unknown(shown.as_ref().to_owned())
 }
 
-/// Names that come before those of servers: built-ins, then sessions.
+/// Names that take precedence over those of servers: built-ins, then sessions.
 fn by_own_name(session: &AgentSession, shown: &str) -> Option<Routed<'static>> {
     if let Some(built_in) = builtin::find(session, shown) {
         return Some(Routed::ToBuiltIn(built_in));
@@ -253,8 +246,8 @@ fn by_own_name(session: &AgentSession, shown: &str) -> Option<Routed<'static>> {
     Some(Routed::ToSession { dial_in: Arc::clone(dial_in), shown: shown.to_owned(), known })
 }
 
-fn by_uri<'a>(session: &AgentSession, id: &str, uri: Option<&Word<'a>>) -> Routed<'a> {
-    let Some(Word { raw: part, text: Some(shown) }) = uri else {
+fn by_uri<'a>(session: &AgentSession, id: &str, uri: Option<&RawText<'a>>) -> Routed<'a> {
+    let Some(RawText { raw: part, text: Some(shown) }) = uri else {
         return Routed::Nowhere(invalid(id, "the `uri` must be a string"));
     };
     let links = session.links();
@@ -286,11 +279,11 @@ fn by_reference<'a>(session: &AgentSession, id: &str, reference: &Reference<'a>)
     }
 }
 
-/// Every server that keeps a log is told, now or when it comes up.
+/// Sends the log level to every server with logging, now or when it connects.
 fn set_level(
     session: &Arc<AgentSession>,
     request: &CallRequest<'_>,
-    named: Option<&Word<'_>>,
+    named: Option<&RawText<'_>>,
 ) -> bool {
     let named = named.and_then(|named| named.text.as_deref());
     let Some(level) = named.and_then(Level::parse).map(Level::as_str) else {
@@ -298,9 +291,9 @@ fn set_level(
     };
     session.server_subscriptions.note(request);
     let body = format!(r#"{{"level":"{level}"}}"#);
-    // Others are told with every request.
-    let told = |link: &&Arc<Link>| link.is_up() && !link.is_sessionless();
-    for link in session.links().iter().filter(told) {
+    // Sessionless servers receive it with every request.
+    let is_connected = |link: &&Arc<Link>| link.is_up() && !link.is_sessionless();
+    for link in session.links().iter().filter(is_connected) {
         let advertised = link.server().list_cache.of(link.client_profile());
         if advertised.is_some_and(|advertised| advertised.can("logging")) {
             link.request_detached(method::LOGGING_SET_LEVEL, body.clone(), Closed::SET_LEVEL);
@@ -309,22 +302,22 @@ fn set_level(
     true
 }
 
-/// No server is meant by it. The policy has the first word on the name all the same.
+/// Rejects a method that belongs to no server; the policy decides it first.
 fn unknown_method(
     session: &Arc<AgentSession>,
     request: &CallRequest<'_>,
     buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
-    let wanted = wanted(session, "", request, None, Class::by_name)?;
+    let context = describe(session, "", request, None, Class::by_name)?;
     let admission = Arc::clone(session.admission());
-    let reply = Reply::new(buffer, request.id, Expects::Other);
+    let reply = Reply::new(buffer, request.id, AnswerKind::Other);
     Ok(contained(async move || {
         let why = format!(
             "there is no method `{}` where all servers are shown; if it is one server's own, use \
              /mcp/<server>",
-            wanted.method
+            context.method
         );
-        match admission.unroutable(&wanted, "unknown_method", &why).await {
+        match admission.unroutable(&context, "unknown_method", &why).await {
             Ok(()) => {
                 let error = write::error(Some(reply.id()), code::METHOD_NOT_FOUND, &why, None);
                 reply.answer(error);
@@ -334,8 +327,9 @@ fn unknown_method(
     }))
 }
 
-/// The policy has the first word on the name, so that the answer does not tell what there is.
-fn unknown_tool(
+/// Rejects a tool or prompt that does not exist. The policy decides the name first, so that answer and
+/// row do not reveal what exists.
+fn unknown_name(
     session: &Arc<AgentSession>,
     request: &CallRequest<'_>,
     shown: String,
@@ -348,11 +342,11 @@ fn unknown_tool(
         (Some((_, link)), Some(own)) => (link.server().name(), own),
         _ => ("", shown.as_str()),
     };
-    let wanted = wanted(session, server, request, Some(own), Class::by_name)?;
+    let context = describe(session, server, request, Some(own), Class::by_name)?;
     let admission = Arc::clone(session.admission());
-    let reply = Reply::new(buffer, request.id, Expects::ToolResult);
+    let reply = Reply::new(buffer, request.id, AnswerKind::of(request.method));
     Ok(contained(async move || {
-        let refused = admission.unknown(wanted, &shown).await;
+        let refused = admission.unknown(context, &shown).await;
         reply.refuse(&refused);
     }))
 }

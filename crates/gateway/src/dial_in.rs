@@ -14,9 +14,10 @@
 mod call;
 mod class;
 mod driver;
+mod fingerprints;
 mod gate;
 mod record;
-mod running;
+mod running_calls;
 pub(crate) mod schema;
 mod tool_list;
 
@@ -32,9 +33,10 @@ use toolgate_upstream::metrics::ServerMetrics;
 pub(crate) use self::call::start;
 pub use self::class::SessionClasses;
 pub use self::driver::{DriverEnvironment, SessionDriver, SocketCommand};
+use self::fingerprints::SessionFingerprints;
 pub use self::gate::Gate;
 pub use self::record::{Note, Records};
-pub(crate) use self::running::Running;
+pub(crate) use self::running_calls::RunningCalls;
 use self::schema::Schemas;
 pub(crate) use self::tool_list::ToolList;
 
@@ -45,6 +47,7 @@ pub(crate) struct DialIn {
     /// Risk classes that the operator has set.
     classes: ArcSwap<SessionClasses>,
     metrics: ServerMetrics,
+    fingerprints: SessionFingerprints,
 }
 
 /// Why a call has no target.
@@ -75,7 +78,8 @@ pub(crate) struct Sent {
 
 impl DialIn {
     pub(crate) fn new(driver: Arc<SessionDriver>, metrics: ServerMetrics) -> Self {
-        Self { driver, schemas: Schemas::default(), classes: ArcSwap::default(), metrics }
+        let (schemas, classes) = (Schemas::default(), ArcSwap::default());
+        Self { driver, schemas, classes, metrics, fingerprints: SessionFingerprints::default() }
     }
 
     /// The risk class of a tool, whichever kind of session is called.

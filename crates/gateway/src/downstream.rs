@@ -1,7 +1,7 @@
 //! Downstream: agents connected to endpoints, and the streams they read.
 //!
-//! Invariant: an agent session serves one server by itself; what serves all servers, and what
-//! clients of protocol 2026-07-28 need, is given to it (`agent/upwards.rs`).
+//! Invariant: an agent session serves one server by itself; what serves all servers is passed to it
+//! (`agent/aggregate.rs`).
 //!
 //! Start at [`agent::AgentSession::request`].
 

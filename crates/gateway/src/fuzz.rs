@@ -1,6 +1,6 @@
-//! Doors for the fuzz targets (`fuzz/`) to functions that no other crate calls.
+//! Functions for the fuzz targets (`fuzz/`) that no other crate calls.
 //!
-//! Invariant: compiled with `--cfg fuzzing` alone; nothing here decides anything.
+//! Invariant: compiled only with `--cfg fuzzing`.
 
 use toolgate_session::Schema;
 pub use toolgate_upstream::fuzz::*;
@@ -8,7 +8,7 @@ pub use toolgate_upstream::fuzz::*;
 use crate::aggregate::cursor::Cursor;
 use crate::dial_in;
 
-/// What a cursor of an agent says: a server and one of its entries.
+/// The server and the entry of a cursor.
 pub fn read_cursor(number: usize, given: &str) -> Option<(String, usize)> {
     Cursor::decode(kind(number), given).map(|cursor| (cursor.server, cursor.entry))
 }
@@ -18,8 +18,11 @@ pub fn write_cursor(number: usize, server: &str, entry: usize) -> String {
     Cursor { server: server.to_owned(), entry }.encode(kind(number))
 }
 
-/// Tells whether arguments fit the schema of a session's tool; the last word says whether keys must
-/// be spelled as they are declared.
-pub fn argument_checker() -> impl Fn(&Schema, &str, bool) -> Result<(), String> {
-    dial_in::schema::checker()
+/// Checks arguments against the schema of a session's tool; the flag requires keys in their declared
+/// spelling. Returns the error message, if they do not match.
+pub fn argument_checker() -> impl Fn(&Schema, &str, bool) -> Option<String> {
+    let check = dial_in::schema::checker();
+    move |schema, arguments, exact_keys| {
+        check(schema, arguments, exact_keys).err().map(|why| why.to_string())
+    }
 }

@@ -1,16 +1,17 @@
-//! The gateway itself: which servers there are, and which agent sessions.
+//! The gateway: its servers and agent sessions.
 //!
 //! Start at [`Gateway::open`] (an agent's `initialize`, in `gateway/opening.rs`) and
 //! [`Gateway::session`] (everything after).
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,29 +20,32 @@ use toolgate_admission::admit::Admission;
 use toolgate_admission::environment::Ids;
 use toolgate_admission::list_kind::Kind;
 use toolgate_upstream::link::Server;
+use toolgate_upstream::list_cache::LIST_WAIT;
 use toolgate_upstream::metrics::Metrics;
 
 use crate::dial_in::DialIn;
 use crate::downstream::agent::AgentSession;
-use crate::downstream::coarse_timer::Pace;
+use crate::downstream::coarse_timer::CoarseTimer;
 use crate::downstream::endpoint::Endpoint;
-use crate::sessionless::Parking;
+use crate::sessionless::ParkedCalls;
+use implicit_sessions::ImplicitSessions;
+pub use own_lists::NotListed;
 pub use sessionless::NotStarted;
-use standing::StandingSessions;
 
 mod dial_in;
+mod implicit_sessions;
 mod opening;
+mod own_lists;
 mod sessionless;
-mod standing;
 
-/// How many agent sessions there may be, and for how long.
+/// The limits of agent sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSessions {
-    /// How many at once.
+    /// The maximum number.
     pub max: usize,
-    /// How many at once of one grant.
+    /// The maximum number of one grant.
     pub per_grant: usize,
-    /// After how long without use one is ended.
+    /// The time without use after which one ends.
     pub idle: Duration,
 }
 
@@ -49,28 +53,30 @@ pub struct AgentSessions {
 pub struct Gateway {
     servers: ArcSwap<Vec<Arc<Server>>>,
     sessions: RwLock<HashMap<String, Arc<AgentSession>>>,
-    /// Programs that dial in, where they can.
+    /// Programs that dial in, if they can.
     dial_in: OnceLock<Arc<DialIn>>,
-    /// How many are being opened; they count as open. Goes up under a lock of `sessions`, and down
-    /// under its write lock where one is let in, so that none counts twice.
+    /// The number that is being opened; the limit includes them. Grows under a lock of `sessions`, and
+    /// shrinks under its write lock when one is added, so that none is counted twice.
     opening: AtomicUsize,
-    /// How many each grant has, those that are being opened too. Locked for a moment, alone or
+    /// The number of each grant, including those that are being opened. Locked briefly, alone or
     /// inside a lock of `sessions`.
     of_grants: Mutex<HashMap<Arc<str>, usize>>,
-    /// Which of them stand for clients that have none.
-    standing: Mutex<StandingSessions>,
-    parking: Arc<Parking>,
+    /// The implicit ones, which serve clients without agent sessions.
+    implicit: Mutex<ImplicitSessions>,
+    parked_calls: Arc<ParkedCalls>,
     limits: ArcSwap<AgentSessions>,
     ids: Arc<dyn Ids>,
     admission: Arc<Admission>,
     metrics: Metrics,
     tasks: TaskTracker,
-    pace: Arc<Pace>,
+    timer: Arc<CoarseTimer>,
     next_key: AtomicU64,
     draining: CancellationToken,
     applying: Mutex<()>,
-    /// Whether servers that were never heard are being asked for people.
-    pub(crate) hearing: AtomicBool,
+    /// How long a list waits for servers that were never listed.
+    list_wait: ArcSwap<Duration>,
+    /// How many servers toolgate lists at once.
+    listings: Arc<Semaphore>,
 }
 
 /// Why an agent session was not opened.
@@ -84,7 +90,7 @@ pub enum NotOpened {
     TooManyOfGrant(usize),
     /// The gateway is about to stop.
     Stopping,
-    /// There is no randomness to make an id of.
+    /// There is no randomness for an id.
     NoIds,
     /// The server could not be reached or refused; this is the answer for the agent.
     Answer(Bytes),
@@ -93,32 +99,33 @@ pub enum NotOpened {
 // === impl Gateway ===
 
 impl Gateway {
-    /// A gateway without servers. To be made inside a tokio runtime.
+    /// A gateway without servers. Must be called inside a tokio runtime.
     pub fn new(
         ids: Arc<dyn Ids>,
         metrics: Metrics,
         limits: AgentSessions,
         admission: Arc<Admission>,
     ) -> Arc<Self> {
-        let parking = Parking::new(ids.agent_session().unwrap_or_default());
+        let parked_calls = ParkedCalls::new(ids.agent_session().unwrap_or_default());
         Arc::new(Self {
             servers: ArcSwap::default(),
             sessions: RwLock::default(),
             dial_in: OnceLock::new(),
             opening: AtomicUsize::new(0),
             of_grants: Mutex::default(),
-            standing: Mutex::default(),
-            parking,
+            implicit: Mutex::default(),
+            parked_calls,
             limits: ArcSwap::from_pointee(limits),
             ids,
             admission,
             metrics,
             tasks: TaskTracker::new(),
-            pace: Pace::start(),
+            timer: CoarseTimer::start(),
             next_key: AtomicU64::new(1),
             draining: CancellationToken::new(),
             applying: Mutex::new(()),
-            hearing: AtomicBool::new(false),
+            list_wait: ArcSwap::from_pointee(LIST_WAIT),
+            listings: Arc::new(Semaphore::new(own_lists::AT_ONCE)),
         })
     }
 
@@ -136,26 +143,32 @@ impl Gateway {
         self.sessions.read().len()
     }
 
-    /// What the gateway counts.
+    /// The metrics.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Where tasks that a stop has to wait for are counted.
+    /// Tracks the tasks that a stop waits for.
     pub fn tasks(&self) -> &TaskTracker {
         &self.tasks
     }
 
     /// Replaces the servers, in their configured order. A server that is the same object as before
-    /// keeps its links; agent sessions of one that changed go on with the new one, and those of one
-    /// that is gone are ended.
+    /// keeps its links; agent sessions of a changed server continue with the new one, and those of a
+    /// removed server end.
     pub fn apply(&self, servers: Vec<Arc<Server>>, limits: AgentSessions) {
         let _turn = self.applying.lock();
+        for server in &servers {
+            self.admission.metrics().add_server(server.name());
+        }
         self.limits.store(Arc::new(limits));
-        // Sessions leave the names of new servers before these are listed, and take those of old
-        // ones only when they are gone.
+        // Names of new servers are reserved before they are listed, and names of old ones until they
+        // are gone.
         let old = self.servers.load_full();
         self.reserve_names(old.iter().chain(&servers));
+        for server in &servers {
+            server.list_cache.set_list_wait(**self.list_wait.load());
+        }
         let before = self.servers.swap(Arc::new(servers));
         let after = self.servers.load_full();
         let mut gone = Vec::new();
@@ -180,12 +193,12 @@ impl Gateway {
         self.reserve_names(after.iter());
     }
 
-    /// Who may do what.
+    /// Decides calls.
     pub fn admission(&self) -> &Arc<Admission> {
         &self.admission
     }
 
-    /// The agent session `id`, if this grant has opened it on `endpoint`.
+    /// The agent session `id`, if this grant opened it on `endpoint`.
     pub fn session(
         &self,
         endpoint: &Endpoint,
@@ -193,31 +206,28 @@ impl Gateway {
         caller: &Arc<Grant>,
     ) -> Option<Arc<AgentSession>> {
         let sessions = self.sessions.read();
-        let session = sessions.get(id).filter(|session| {
-            let grant = session.grant();
-            let is_its = grant.label == caller.label && grant.token == caller.token;
-            session.endpoint() == endpoint && is_its
-        })?;
+        let session = sessions
+            .get(id)
+            .filter(|session| session.endpoint() == endpoint && session.is_of(caller))?;
         session.set_grant(caller);
         Some(Arc::clone(session))
     }
 
-    /// Something else is in force: sessions of grants that are gone end, and the others see what
-    /// they may see now.
+    /// Access has changed: agent sessions of removed grants end, and the others get their new lists.
     pub fn access_changed(&self) {
         let _turn = self.applying.lock();
         let sessions: Vec<_> = self.sessions.read().values().cloned().collect();
         for session in sessions {
             let held = session.grant();
             let current = self.admission.current(&held.label);
-            // Streams that were opened with another token are not for the holder of that one.
+            // Streams that were opened with the old token end.
             let Some(grant) = current.filter(|grant| grant.token == held.token) else {
                 self.cut_off(&session);
                 continue;
             };
             session.set_grant(&grant);
             match session.endpoint() {
-                // The server's own words on an open stream are not for this grant any more.
+                // The grant may no longer receive messages of this server.
                 Endpoint::Server(name) if !grant.may_reach(name) => {
                     self.cut_off(&session);
                     continue;
@@ -230,9 +240,9 @@ impl Gateway {
         self.watch_dial_in();
     }
 
-    /// Ends an agent session. A child or HTTP session of its own is closed in the background, so
-    /// that the agent does not wait for it; an HTTP session once its calls have ended. Until then
-    /// they are in flight: an agent must not free their places by leaving.
+    /// Ends an agent session. Its own child or HTTP session is closed in the background, so that the
+    /// agent does not wait; an HTTP session is closed once its calls have ended. Until then they are
+    /// in flight, so that an agent cannot evade limits by leaving.
     pub fn end(&self, session: &Arc<AgentSession>) {
         self.forget(session);
         let (session, draining) = (Arc::clone(session), self.draining.clone());
@@ -248,10 +258,10 @@ impl Gateway {
         self.end(session);
     }
 
-    /// Ends agent sessions that are idle, and those whose token has expired, or has ended while they
-    /// were opened. To be called now and then.
+    /// Ends agent sessions that are idle, and those whose token has expired or was revoked while they
+    /// were opened. Called periodically.
     pub fn sweep(&self) {
-        self.admission().strangers().tick();
+        self.admission().auth_failures().tick();
         let (now, limits) = (Instant::now(), self.limits.load_full());
         let idle: Vec<Arc<AgentSession>> = {
             let sessions = self.sessions.read();
@@ -259,7 +269,7 @@ impl Gateway {
             sessions.values().filter(is_idle).cloned().collect()
         };
         for session in self.sessions.read().values() {
-            session.end_late_questions(now);
+            session.end_late_server_requests(now);
         }
         let invalid: Vec<_> = {
             let sessions = self.sessions.read();
@@ -271,7 +281,7 @@ impl Gateway {
             self.cut_off(&session);
         }
         for session in idle {
-            tracing::debug!(endpoint = %session.endpoint(), "an idle agent session is ended");
+            tracing::debug!(endpoint = %session.endpoint(), "idle agent session ended");
             self.end(&session);
         }
         self.watch_dial_in();
@@ -280,16 +290,11 @@ impl Gateway {
         }
     }
 
-    /// Does this unless the gateway stops meanwhile.
-    pub(crate) async fn unless_stopping<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        self.draining.run_until_cancelled(work).await
-    }
-
     /// Stops: no new agent sessions, idle streams end at once, running calls have `grace` to end,
     /// then every child and HTTP session is closed.
     pub async fn drain(&self, grace: Duration) {
         {
-            // Whoever is let in after this sees it; whoever was before is among the sessions.
+            // A session that is added later sees the token; earlier ones are in the map.
             let _turn = self.applying.lock();
             self.draining.cancel();
         }
@@ -299,11 +304,11 @@ impl Gateway {
         }
         self.tasks.close();
         if timeout(grace, self.tasks.wait()).await.is_err() {
-            tracing::warn!(calls = self.tasks.len(), "calls still running are given up");
+            tracing::warn!(calls = self.tasks.len(), "grace period over; running calls aborted");
         }
         self.tasks.reopen();
         if timeout(RECORDING, self.admission.tasks.stop()).await.is_err() {
-            tracing::warn!("some calls that created a task are not recorded yet");
+            tracing::warn!("outcomes of some task calls not recorded yet");
         }
         for session in sessions {
             self.end(&session);
@@ -313,11 +318,11 @@ impl Gateway {
         }
         self.tasks.close();
         if timeout(CLOSING, self.tasks.wait()).await.is_err() {
-            tracing::warn!("some servers did not end in time");
+            tracing::warn!("some servers did not stop in time");
         }
     }
 
-    /// Gives every session of a changed server a link to the new one. The old link ends with the
+    /// Gives the agent sessions of a changed server a link to the new one. The old link ends with the
     /// last call that runs on it.
     fn move_sessions(&self, name: &str, new: &Arc<Server>) {
         for session in self.sessions_on(&Endpoint::Server(name.to_owned())) {
@@ -340,8 +345,8 @@ impl Gateway {
 
     /// Ends the streams of an agent session on which nothing runs, and its parked calls.
     fn hang_up(&self, session: &AgentSession) {
-        if session.is_standing() {
-            self.parking.clear(session.key());
+        if session.is_implicit() {
+            self.parked_calls.clear(session.key());
         }
         session.hang_up();
     }
@@ -356,7 +361,7 @@ impl Gateway {
     }
 }
 
-/// How long the ends of calls that created a task may take to be recorded when toolgate stops.
+/// How long a stop waits for the outcomes of calls that created a task.
 const RECORDING: Duration = Duration::from_secs(1);
-/// How long children may take to end when toolgate stops; they are killed after less.
+/// How long a stop waits for children, which are killed earlier.
 const CLOSING: Duration = Duration::from_secs(10);

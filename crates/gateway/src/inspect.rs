@@ -1,5 +1,4 @@
-//! What people and `toolgate` itself ask of a gateway beside the agents: which tools there are, and
-//! what a new grant would see.
+//! Queries of people: which servers and tools are known, and whether a server answers.
 
 pub(crate) mod known;
-pub(crate) mod trial;
+pub(crate) mod resolve;

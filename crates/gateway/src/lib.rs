@@ -1,12 +1,12 @@
-//! The gateway: the way of every message between agents and servers.
+//! The gateway: the path of every message between agents and servers.
 //!
 //! An agent opens an [`AgentSession`] on the [`Gateway`]; its requests go over a link to a
-//! [`Server`], through a [`Channel`](channel::Channel) that the edge provides; what comes back is
-//! read from an [`EventBuffer`](event_buffer::EventBuffer).
+//! [`Server`], through a [`Channel`](channel::Channel) that the edge provides; answers are read from an
+//! [`EventBuffer`](event_buffer::EventBuffer).
 //!
-//! Invariant: no HTTP, no processes, no files, no SQL here; connectors, ids and settings are given.
-//! Invariant: ids and progress tokens towards a server are the gateway's own; everything else in a
-//! message passes as it came.
+//! Invariant: no HTTP, processes, files or SQL here; connectors, ids and settings are passed in.
+//! Invariant: ids and progress tokens towards a server are the gateway's own; every other part of a
+//! message passes unchanged.
 //!
 //! Start at [`Gateway::open`] and [`AgentSession::request`].
 
@@ -26,11 +26,13 @@ pub use downstream::agent::{AgentSession, Attached};
 pub use downstream::call::Call;
 pub use downstream::endpoint::Endpoint;
 pub use downstream::streams::EventId;
-pub use gateway::{AgentSessions, Gateway, NotOpened};
-pub use inspect::known::{KnownServer, KnownTool, Named};
-pub use toolgate_admission::access::{Access, Frozen, Grant, InForce, LastTold};
-pub use toolgate_admission::admit::{Admission, Refresh, Sender, Writing};
-pub use toolgate_admission::denials::{Listener, Peer, Stranger, Strangers};
+pub use gateway::{AgentSessions, Gateway, NotListed, NotOpened};
+pub use inspect::known::{KnownServer, KnownTool};
+pub use inspect::resolve::{ResolvedTool, built_in_class};
+pub use toolgate_admission::access::{Access, ActivePolicy, Frozen, Grant, LastUse};
+pub use toolgate_admission::admit::{Admission, ArgumentRecording, Refresh, RefreshError};
+pub use toolgate_admission::auth_failures::{AuthFailureReason, AuthFailures, Listener, Peer};
+pub use toolgate_admission::delegation::{Delegation, Delegations};
 pub use toolgate_admission::environment::{Clock, Ids};
 pub use toolgate_upstream::channel;
 pub use toolgate_upstream::event_buffer;
@@ -40,9 +42,11 @@ pub use toolgate_upstream::log_limit::LogLimit;
 pub use toolgate_upstream::metrics::{Metrics, ServerMetrics};
 pub use toolgate_upstream::relay::{LastPiece, RelayReader, RelayWriter, Truncated};
 pub use toolgate_upstream::rewrite::refused;
+pub use toolgate_upstream::status::{LastError, ServerState, ServerStatus};
+pub use toolgate_upstream::stored_lists::SPACE as LISTS;
 
-/// Requests of protocol 2026-07-28, which have no session.
-pub mod modern {
+/// Requests of clients of protocol 2026-07-28, which have no agent session.
+pub mod sessionless_clients {
     pub use crate::gateway::NotStarted;
-    pub use crate::sessionless::{Client, ModernCall, ModernStream, Started};
+    pub use crate::sessionless::{Client, SessionlessCall, SessionlessStream, Started};
 }

@@ -1,14 +1,15 @@
-//! Clients of protocol 2026-07-28, which has no sessions, in front of servers that have, or have not.
+//! Clients of protocol 2026-07-28, which has no sessions, with servers of both eras.
 //!
-//! A request is put into the older protocol and sent over the agent session that stands for its
-//! client (`gateway/standing.rs`); what comes back is put into the newer one again
-//! (`sessionless/shape.rs`). What only the newer protocol has is answered here: `sessionless/discover.rs`,
-//! `sessionless/listen.rs`. What a server asks in mid-call ends the client's request with a question
-//! (`sessionless/questions.rs`); the call is parked until the client comes back (`sessionless/parking.rs`).
+//! A request is sent over the implicit agent session of its client (`gateway/implicit_sessions.rs`);
+//! responses of sessionful servers are translated (`sessionless/shape.rs`). `server/discover` and
+//! `subscriptions/listen` are answered here (`sessionless/discover.rs`, `sessionless/listen.rs`). If a
+//! server requires input, the client's request ends with `input_required`
+//! (`sessionless/input_requests.rs`); the call is parked until the client continues it
+//! (`sessionless/parked_calls.rs`).
 //!
-//! Invariant: every request has an id of its own towards the standing session, so that clients
-//! which number alike never meet.
-//! Invariant: whoever closes the stream of a request has cancelled it.
+//! Invariant: every request has a unique id towards the implicit session, so that clients with equal
+//! ids do not collide.
+//! Invariant: closing the stream of a request cancels it.
 //!
 //! Start at [`start`].
 
@@ -19,9 +20,9 @@ use parking_lot::Mutex;
 use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::clearance::Heads;
 use toolgate_admission::contained::Work;
-use toolgate_admission::multi_round::legs;
+use toolgate_admission::multi_round::multi_round;
 use toolgate_json::peek;
-use toolgate_mcp::modern::Claims;
+use toolgate_mcp::sessionless::Claims;
 use toolgate_mcp::{OwnedRequest, Refusal, method};
 use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::event_buffer::Rejection;
@@ -32,100 +33,100 @@ use crate::downstream::agent::AgentSession;
 mod bound;
 mod call;
 mod discover;
+mod input_requests;
 mod listen;
-mod parking;
-mod questions;
+mod parked_calls;
 mod shape;
 mod undeclared;
 
-pub use call::{ModernCall, ModernStream};
-pub(crate) use parking::Parking;
+pub use call::{SessionlessCall, SessionlessStream};
+pub(crate) use parked_calls::ParkedCalls;
 
 use bound::bound;
-use call::{Asking, Calling, Interest};
+use call::{CallState, CancelOnDrop, InputRounds};
+use input_requests::may_require_input;
 use listen::Subscriptions;
-use parking::{Resumed, resume};
-use questions::may_ask;
+use parked_calls::{Resumed, resume};
 use shape::Shape;
 use undeclared::undeclared_task;
 
-/// What a client says of itself with every request.
+/// What a client sends with every request.
 #[derive(Debug, Clone, Copy)]
 pub struct Client<'a> {
-    /// In the body.
+    /// The claims in the body.
     pub claims: &'a Claims<'a>,
-    /// In the header `Toolgate-Session`: which of its requests belong together.
+    /// The header `Toolgate-Session`, which groups requests.
     pub session: Option<&'a str>,
-    /// Its headers `Mcp-Param-*`: which arguments it repeats.
+    /// Its headers `Mcp-Param-*`, which repeat arguments.
     pub parameters: &'a Heads,
 }
 
 /// A request that was started.
 pub enum Started {
-    /// It is on its way.
-    Call(ModernCall),
-    /// It goes on with a call that waited for it.
-    Stream(ModernStream),
-    /// This is the answer, and whether it rejects the request itself.
+    /// A running call.
+    Call(SessionlessCall),
+    /// The continuation of a parked call.
+    Stream(SessionlessStream),
+    /// The answer, and whether it rejects the request itself.
     Answer(Bytes, Option<Rejection>),
 }
 
-/// The agent session that stands for a client, and what is kept with it.
+/// An implicit agent session and the state of its clients.
 #[derive(Clone)]
-pub(crate) struct Standing {
+pub(crate) struct ImplicitSession {
     session: Arc<AgentSession>,
     clients: Arc<Clients>,
 }
 
-/// What is kept for the clients of one standing session.
+/// The state of the clients of one implicit session.
 pub(crate) struct Clients {
-    /// The log level that servers were last told.
+    /// The log level that servers last received.
     level: Mutex<Option<Level>>,
     subscriptions: Subscriptions,
-    parking: Arc<Parking>,
+    parked_calls: Arc<ParkedCalls>,
 }
 
 impl Clients {
-    pub(crate) fn new(parking: &Arc<Parking>) -> Self {
+    pub(crate) fn new(parked_calls: &Arc<ParkedCalls>) -> Self {
         let (level, subscriptions) = (Mutex::default(), Subscriptions::default());
-        Self { level, subscriptions, parking: Arc::clone(parking) }
+        Self { level, subscriptions, parked_calls: Arc::clone(parked_calls) }
     }
 }
 
-impl Standing {
+impl ImplicitSession {
     pub(crate) fn new(session: Arc<AgentSession>, clients: Arc<Clients>) -> Self {
         Self { session, clients }
     }
 }
 
-/// Starts a request of a client that `standing` stands for. The request is not too long.
+/// Starts a request of a client of `implicit`. Its length is within the limits.
 pub(crate) async fn start(
-    standing: &Standing,
+    implicit: &ImplicitSession,
     client: &Client<'_>,
     request: CallRequest<'_>,
 ) -> Result<Started, Refusal> {
     let id = request.id;
-    if let Some(answer) = undeclared_task(&standing.session, client, &request) {
+    if let Some(answer) = undeclared_task(&implicit.session, client, &request) {
         return Ok(Started::Answer(answer, Some(Rejection::InvalidRequest)));
     }
-    let state = request.request_state.filter(|_| may_ask(request.method));
+    let state = request.request_state.filter(|_| may_require_input(request.method));
     let started = match (request.method, state) {
-        (_, Some(state)) => go_on(standing, state, &request).await,
-        (method::DISCOVER, None) => Ok(Started::Call(discover::start(standing, &request))),
-        (method::LISTEN, None) => listen::start(standing, &request).map(Started::Call),
-        _ => pass(standing, client, request).map(Started::Call),
+        (_, Some(state)) => continue_call(implicit, state, &request).await,
+        (method::DISCOVER, None) => Ok(Started::Call(discover::start(implicit, &request))),
+        (method::LISTEN, None) => listen::start(implicit, &request).map(Started::Call),
+        _ => pass(implicit, client, request).map(Started::Call),
     };
     started.map_err(|refusal| Refusal { id: Some(id.to_owned()), ..refusal })
 }
 
 /// Continues a call that waits for this request.
-async fn go_on(
-    standing: &Standing,
+async fn continue_call(
+    implicit: &ImplicitSession,
     state: &str,
     request: &CallRequest<'_>,
 ) -> Result<Started, Refusal> {
-    Ok(match resume(standing, state, request).await? {
-        Resumed::Goes(going) => Started::Stream(ModernStream::of(going)),
+    Ok(match resume(implicit, state, request).await? {
+        Resumed::Continues(call) => Started::Stream(SessionlessStream::of(call)),
         Resumed::Answer(answer) => {
             let shown = Shape::passed(request, None).show(&answer, false);
             let (answer, rejection) = shown.unwrap_or((answer, None));
@@ -134,65 +135,66 @@ async fn go_on(
     })
 }
 
-/// Sends a request on. A server of an older protocol receives it without what it says of itself
-/// (`link/pending.rs`), one of the same protocol as it is.
+/// Forwards a request. A sessionful server receives it without the client's claims
+/// (`link/pending.rs`), a sessionless one unchanged.
 fn pass(
-    standing: &Standing,
+    implicit: &ImplicitSession,
     client: &Client<'_>,
     request: CallRequest<'_>,
-) -> Result<ModernCall, Refusal> {
-    let session = &standing.session;
+) -> Result<SessionlessCall, Refusal> {
+    let session = &implicit.session;
     let number = session.next_number();
     let buffer = Arc::new(EventBuffer::expecting(number, 1));
     let id = number.to_string();
     let level = client.claims.log_level.as_deref().and_then(Level::parse);
-    let told = level.and_then(|level| tell_level(standing, level));
-    let (asking, rounds) = if may_ask(request.method) {
-        let (legs, rounds) = legs(client.parameters.clone());
-        (Some(Asking { legs, bound: bound(session, &request)? }), Some(rounds))
+    let sent = level.and_then(|level| send_level(implicit, level));
+    let (input, rounds) = if may_require_input(request.method) {
+        let (client, rounds) = multi_round(client.parameters.clone());
+        (Some(InputRounds { rounds: client, bound: bound(session, &request)? }), Some(rounds))
     } else {
         (None, None)
     };
     let shape = Shape::passed(&request, level);
     let work = session.start_checked(CallRequest { id: &id, rounds, ..request }, &buffer)?;
-    let work: Work = match told {
-        Some(told) => Box::pin(async move {
-            told.await;
+    let work: Work = match sent {
+        Some(sent) => Box::pin(async move {
+            sent.await;
             work.await;
         }),
         None => work,
     };
-    let calling = Calling { shape, interest: Interest::answer(standing, id), asking };
-    Ok(ModernCall::new(session.call(buffer, work), calling))
+    let state = CallState { shape, cancel: CancelOnDrop::answer(implicit, id), input };
+    Ok(SessionlessCall::new(session.call(buffer, work), state))
 }
 
-/// Tells the servers which log messages are wanted, if they were told otherwise before.
-fn tell_level(standing: &Standing, level: Level) -> Option<Work> {
-    let before = standing.clients.level.lock().replace(level);
+/// Sends the log level to the servers, if it has changed.
+fn send_level(implicit: &ImplicitSession, level: Level) -> Option<Work> {
+    let before = implicit.clients.level.lock().replace(level);
     if before == Some(level) {
         return None;
     }
-    let number = standing.session.next_number();
+    let number = implicit.session.next_number();
     let params = format!(r#"{{"level":"{}"}}"#, level.as_str());
     let request = OwnedRequest::write(number, method::LOGGING_SET_LEVEL, Some(&params));
     let buffer = Arc::new(EventBuffer::expecting(number, 1));
-    // A server that keeps no log answers with an error, which changes nothing.
-    standing.session.start_own(&request, &buffer).ok()
+    // A server without logging answers with an error, which is ignored.
+    implicit.session.start_own(&request, &buffer).ok()
 }
 
-/// How a conversation with a server of an older protocol is opened on a client's behalf.
+/// The `params` of `initialize` that sessionful servers receive for a client.
 pub(crate) fn opening(claims: &Claims<'_>) -> Bytes {
     let info = claims.client_info.filter(|info| {
         ["name", "version"].iter().all(|key| {
             peek(info, &[*key]).ok().flatten().is_some_and(|value| value.starts_with('"'))
         })
     });
-    let info = info.unwrap_or(OURS);
+    let info = info.unwrap_or(OWN_INFO);
     Bytes::from(format!(
         r#"{{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{info}}}"#,
         claims.capabilities
     ))
 }
 
-/// What we call ourselves where the client calls itself nothing.
-const OURS: &str = concat!(r#"{"name":"toolgate","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
+/// The `clientInfo` for clients that send none.
+const OWN_INFO: &str =
+    concat!(r#"{"name":"toolgate","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);

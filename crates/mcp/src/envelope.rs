@@ -1,7 +1,7 @@
 //! The envelope of a JSON-RPC message, borrowed from the body it came in.
 //!
-//! [`parse_agent`] is the gate: it lets in only what every reader reads alike, so that no upstream
-//! can be made to see something that the policy did not see. [`parse_server`] checks the envelope
+//! [`parse_agent`] accepts only messages that every parser reads alike, so that no server reads
+//! something that the policy did not see. [`parse_server`] checks the envelope
 //! alone and skips over the payload once, whatever its size.
 //!
 //! Invariant: no value is read into a type of its own and written out again; `raw`, `id`, `params`
@@ -31,9 +31,9 @@ use crate::{code, method};
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// Wants an answer.
+    /// Expects an answer.
     Request(Request<'a>),
-    /// Wants none.
+    /// Expects no answer.
     Notification(Notification<'a>),
     /// Is an answer.
     Response(Response<'a>),
@@ -70,9 +70,9 @@ pub struct Response<'a> {
     pub raw: &'a str,
     /// The id as it is spelled; only a server's error may have none, or null.
     pub id: Option<&'a str>,
-    /// What is answered.
+    /// The result or the error.
     pub payload: Payload<'a>,
-    /// Whether the result says `isError`, if that was seen while the message was read.
+    /// Whether the result has `isError: true`, if that was found while the message was parsed.
     pub is_error: Option<bool>,
 }
 
@@ -85,21 +85,21 @@ pub enum Payload<'a> {
     Error(&'a str),
 }
 
-/// What one body holds.
+/// The content of one body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Incoming<'a> {
     /// A single message.
     One(Message<'a>),
-    /// A batch (2025-03-26 has them), each message judged by itself; never empty.
+    /// A batch (2025-03-26), each message validated by itself; never empty.
     Batch(Vec<Result<Message<'a>, Refusal>>),
 }
 
-/// Reads what an agent sends, strictly.
+/// Parses a body of an agent, strictly.
 pub fn parse_agent<'a>(body: &'a [u8], limits: &Limits) -> Result<Incoming<'a>, Refusal> {
     Source { body: utf8(body)?, limits, sender: Sender::Agent, lacks_id: Cell::new(false) }.read()
 }
 
-/// Reads what a server sends: the envelope's rules hold, what is inside is the server's affair.
+/// Parses a body of a server: only the envelope is validated.
 pub fn parse_server<'a>(body: &'a [u8], limits: &Limits) -> Result<Incoming<'a>, Refusal> {
     Source { body: utf8(body)?, limits, sender: Sender::Server, lacks_id: Cell::new(false) }.read()
 }
@@ -109,13 +109,13 @@ const ENVELOPE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "err
 
 fn utf8(body: &[u8]) -> Result<&str, Refusal> {
     let text = simdutf8::basic::from_utf8(body).map_err(|_| {
-        // The quick check does not say where.
+        // The quick check does not find the position.
         let at = std::str::from_utf8(body).map_or_else(|error| error.valid_up_to(), str::len);
         let message = format!("not UTF-8 at byte {at}; send JSON as UTF-8");
         Refusal::new(code::PARSE_ERROR, message)
     })?;
     if text.starts_with('\u{feff}') {
-        let message = "a byte order mark stands before the JSON; leave it out";
+        let message = "a byte order mark precedes the JSON; leave it out";
         return Err(Refusal::new(code::PARSE_ERROR, message));
     }
     Ok(text)
@@ -127,12 +127,12 @@ enum Sender {
     Server,
 }
 
-/// A body and how it is to be read.
+/// A body and how it is parsed.
 struct Source<'a, 'l> {
     body: &'a str,
     limits: &'l Limits,
     sender: Sender,
-    /// A message was a request, but for the id that it lacks.
+    /// A message was a request without an id.
     lacks_id: Cell<bool>,
 }
 
@@ -162,7 +162,7 @@ impl<'a> Source<'a, '_> {
         };
         let depth = self.limits.depth.saturating_sub(1);
         let messages = elements.into_iter().map(|raw| self.element(raw, depth)).collect();
-        // Whoever sends such a thing wants it done and no answer; nothing beside it is done either.
+        // Its sender expects an effect and no answer; the whole batch is rejected.
         if self.lacks_id.get() {
             return refuse(format!("{LACKS_ID}; the whole batch is rejected"));
         }
@@ -227,7 +227,7 @@ impl<'a> Source<'a, '_> {
         Ok(message)
     }
 
-    /// What may be checked only once the method is known.
+    /// Checks that need the method.
     fn strict(&self, method: &str, members: &Members<'a>) -> Result<(), Refusal> {
         if let (Some(what), Some(at)) = (method::fault(method), members.method) {
             return Err(self.refusal(code::METHOD_NOT_FOUND, &Fault { at, what }));
@@ -258,14 +258,14 @@ impl<'a> Source<'a, '_> {
 const LACKS_ID: &str =
     "a request needs an `id`; only methods that begin with `notifications/` have none";
 
-/// The method of a message that is no notification and has no id, or null for one.
+/// The method of a message that is not a notification and whose id is missing or null.
 fn lacks_id<'a>(members: &Members<'a>) -> Option<&'a str> {
     let at = members.method.filter(|_| matches!(members.id, None | Some("null")))?;
     let name = text(at)?;
     (!method::is_notification(&name)).then_some(at)
 }
 
-/// Tells request, notification and response apart by the members that a message has.
+/// Distinguishes request, notification and response by their members.
 fn classify<'a>(
     raw: &'a str,
     members: &Members<'a>,
@@ -341,7 +341,7 @@ fn id(raw: Option<&str>) -> Result<Id<'_>, Fault<'_>> {
     }
 }
 
-/// Some servers send `"params": null` for none.
+/// Some servers send `"params": null`.
 fn params(raw: Option<&str>, sender: Sender) -> Result<Option<&str>, Fault<'_>> {
     match raw {
         Some("null") if sender == Sender::Server => Ok(None),

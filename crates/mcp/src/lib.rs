@@ -14,10 +14,11 @@ pub mod envelope;
 pub mod limits;
 pub mod line;
 pub mod method;
-pub mod modern;
+
 pub mod outline;
 pub mod pieces;
 pub mod refusal;
+pub mod sessionless;
 pub mod sse;
 pub mod version;
 pub mod write;

@@ -1,4 +1,4 @@
-//! What a message may cost; how many bytes it may have belongs to whoever reads them.
+//! Bounds on the shape of a message. Its length is bounded where it is read.
 
 /// Bounds on the shape of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,10 +15,10 @@ impl Default for Limits {
     }
 }
 
-/// A stream has brought a line or an event longer than was agreed; the stream is of no more use.
+/// A line or an event exceeds its limit; the stream cannot be used any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a message is longer than {max} bytes")]
 pub struct TooLarge {
-    /// The limit that was passed.
+    /// The limit.
     pub max: usize,
 }

@@ -1,4 +1,4 @@
-//! Lines: how messages travel over stdio.
+//! Lines: the framing of messages over stdio.
 //!
 //! Invariant: never holds more than the limit and one chunk. Tested by `line/tests.rs` and
 //! `fuzz/fuzz_targets/line.rs`.
@@ -8,11 +8,11 @@ use memchr::memchr;
 
 use crate::limits::TooLarge;
 
-/// Cuts a stream of chunks into lines.
+/// Splits a stream of chunks into lines.
 #[derive(Debug)]
 pub struct LineDecoder {
     max: usize,
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of an incomplete line.
     partial: Vec<u8>,
     broken: bool,
 }
@@ -23,7 +23,7 @@ impl LineDecoder {
         Self { max, partial: Vec::new(), broken: false }
     }
 
-    /// Takes a chunk and hands over every line that it ends, without its line break (LF or CRLF);
+    /// Passes every line that this chunk completes to `each`, without its line break (LF or CRLF);
     /// blank lines are skipped. After an error every further chunk is an error.
     pub fn push(&mut self, chunk: &[u8], each: &mut dyn FnMut(Bytes)) -> Result<(), TooLarge> {
         let mut rest = chunk;

@@ -1,19 +1,19 @@
-//! Names of the methods that a gateway has to know; every other method passes unread.
+//! Names of the methods that toolgate knows; every other method passes unread.
 
 use toolgate_json::{imitates, shown};
 
 /// Opens a session: version and capabilities.
 pub const INITIALIZE: &str = "initialize";
-/// The client has understood the answer to [`INITIALIZE`].
+/// The client has received the answer to [`INITIALIZE`].
 pub const INITIALIZED: &str = "notifications/initialized";
-/// Asks whether the other side lives.
+/// Checks that the other side is alive.
 pub const PING: &str = "ping";
 
-/// Asks what a server can do; since 2026-07-28, where there is no [`INITIALIZE`].
+/// Requests the capabilities of a server; since 2026-07-28, which has no [`INITIALIZE`].
 pub const DISCOVER: &str = "server/discover";
-/// Asks to hear of changes on a stream of its own; since 2026-07-28.
+/// Opens a stream of change notifications; since 2026-07-28.
 pub const LISTEN: &str = "subscriptions/listen";
-/// The first message on such a stream: what will be told.
+/// The first message on such a stream: the accepted subset of the filter.
 pub const LISTEN_ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
 /// Lists tools.
@@ -29,7 +29,7 @@ pub const RESOURCES_LIST: &str = "resources/list";
 pub const RESOURCES_TEMPLATES_LIST: &str = "resources/templates/list";
 /// Reads a resource.
 pub const RESOURCES_READ: &str = "resources/read";
-/// Asks to hear of changes of a resource.
+/// Subscribes to changes of a resource.
 pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
 /// Ends [`RESOURCES_SUBSCRIBE`].
 pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
@@ -47,46 +47,46 @@ pub const PROMPTS_LIST_CHANGED: &str = "notifications/prompts/list_changed";
 
 /// Completes an argument of a prompt or a template.
 pub const COMPLETION_COMPLETE: &str = "completion/complete";
-/// Says which log messages the client wants.
+/// Sets the log level that the client wants.
 pub const LOGGING_SET_LEVEL: &str = "logging/setLevel";
 /// A log message.
 pub const MESSAGE: &str = "notifications/message";
-/// How far a request has come.
+/// The progress of a request.
 pub const PROGRESS: &str = "notifications/progress";
-/// A request is no longer wanted.
+/// Cancels a request.
 pub const CANCELLED: &str = "notifications/cancelled";
 
-/// The server asks the client's model.
+/// The server requests a completion of the client's model.
 pub const SAMPLING_CREATE_MESSAGE: &str = "sampling/createMessage";
-/// The server asks the client's person.
+/// The server requests input from the user.
 pub const ELICITATION_CREATE: &str = "elicitation/create";
-/// What was to be done at a URL is done.
+/// The user has completed the elicitation at its URL.
 pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
-/// The server asks for the client's roots.
+/// The server requests the client's roots.
 pub const ROOTS_LIST: &str = "roots/list";
 /// The client's roots have changed.
 pub const ROOTS_LIST_CHANGED: &str = "notifications/roots/list_changed";
 
-/// Asks how a task stands.
+/// Requests the state of a task.
 pub const TASKS_GET: &str = "tasks/get";
 /// Lists tasks.
 pub const TASKS_LIST: &str = "tasks/list";
-/// Takes a task's result.
+/// Requests the result of a task.
 pub const TASKS_RESULT: &str = "tasks/result";
-/// Answers what a task asks; since 2026-07-28.
+/// Provides input that a task requires; since 2026-07-28.
 pub const TASKS_UPDATE: &str = "tasks/update";
-/// Ends a task.
+/// Cancels a task.
 pub const TASKS_CANCEL: &str = "tasks/cancel";
 /// A task's state has changed.
 pub const TASKS_STATUS: &str = "notifications/tasks/status";
 /// The same since 2026-07-28.
 pub const TASKS_CHANGED: &str = "notifications/tasks";
 
-/// How the name of every notification begins.
+/// The prefix of every notification.
 pub const NOTIFICATIONS: &str = "notifications/";
 
-/// Requests that need no permission: they open, list and end, and do nothing else. Together with
-/// notifications and answers this is all that may reach a server without one.
+/// Requests that need no permit: they open, list and end, and do nothing else. Only these,
+/// notifications and responses may reach a server without one.
 pub const CLOSED: [&str; 10] = [
     INITIALIZE,
     PING,
@@ -100,7 +100,7 @@ pub const CLOSED: [&str; 10] = [
     LISTEN,
 ];
 
-/// Whether a message of this method is a notification, and so needs no permission.
+/// Whether a message of this method is a notification, and so needs no permit.
 pub fn is_notification(method: &str) -> bool {
     method.starts_with(NOTIFICATIONS)
 }
@@ -111,7 +111,7 @@ pub fn is_about_task(method: &str) -> bool {
     method.starts_with("tasks/") && method != TASKS_LIST
 }
 
-/// What protocol 2026-07-28 no longer has.
+/// Methods that protocol 2026-07-28 has removed.
 pub const REMOVED: [&str; 7] = [
     INITIALIZE,
     PING,
@@ -162,11 +162,11 @@ pub const KNOWN: [&str; 36] = [
     TASKS_CHANGED,
 ];
 
-/// The bytes that a method name may have.
+/// The maximum length of a method name in bytes.
 pub const MAX_METHOD: usize = 256;
 
-/// What is wrong with the name of a method, for its sender: it imitates one of the protocol's, or a
-/// server may read it as another. A name that is too long is not looked at.
+/// Why a method name is rejected, for its sender: it imitates one of the protocol, or a server may
+/// read it as another. A name that is too long is not checked.
 pub fn fault(name: &str) -> Option<String> {
     if name.len() > MAX_METHOD || KNOWN.contains(&name) {
         return None;
@@ -185,7 +185,7 @@ pub fn fault(name: &str) -> Option<String> {
 }
 
 /// The keys directly in the `params` of this method that no other key may imitate; the whole
-/// `params` are then read strictly. None for methods that nothing is decided by the `params` of.
+/// `params` are then read strictly. Empty for methods whose `params` decide nothing.
 pub fn strict_keys(method: &str) -> Option<&'static [&'static str]> {
     Some(match method {
         TOOLS_CALL | PROMPTS_GET | RESOURCES_READ => {
@@ -203,8 +203,8 @@ pub fn strict_keys(method: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// An object in the `params` of this method by which something is decided: its key, and the keys in
-/// it that no other key may imitate.
+/// An object in the `params` of this method that decides something: its key, and its keys that no
+/// other key may imitate.
 pub fn strict_part(method: &str) -> Option<(&'static str, &'static [&'static str])> {
     (method == COMPLETION_COMPLETE).then_some(("ref", &["type", "name", "uri"]))
 }

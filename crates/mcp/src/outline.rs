@@ -1,11 +1,11 @@
-//! The outline of a large answer that comes piece by piece: everything but what its result holds.
+//! The outline of a large answer that arrives in pieces: everything except the content of its result.
 //!
-//! The pieces may be on their way to somebody else by the time the last one is here. So what is
-//! kept of them is the answer with an empty result, which is then judged like any other message,
-//! and the result is only followed to its end, as [`toolgate_json::skip`] does with a whole one.
+//! The pieces may be relayed before the last one arrives. The outline is the answer with an empty
+//! result, which is then validated like any other message; the result itself is only scanned to its
+//! end, as [`toolgate_json::skip`] scans a complete one.
 //!
-//! Invariant: there is an outline only of UTF-8 in which the result comes out even. Then the
-//! outline is a valid envelope exactly if the answer is one.
+//! Invariant: there is an outline only of UTF-8 whose result is balanced. Then the outline is a valid
+//! envelope if and only if the answer is one.
 //! Invariant: keeps [`LOOK`] and [`TAIL`] bytes at most, whatever the size of the answer.
 //!
 //! Start at [`Outline::begin`]. Tested by `outline/tests.rs`.
@@ -21,35 +21,35 @@ use crate::envelope::is_id;
 #[cfg(test)]
 mod tests;
 
-/// How much of a message may stand before its result, and how much behind it.
+/// How many bytes of a message may precede its result, and how many may follow it.
 const LOOK: usize = 512;
 const TAIL: usize = 64 * 1024;
 
-/// An answer of which the rest is still to come.
+/// An answer that is still arriving.
 #[derive(Debug)]
 pub struct Outline {
-    /// What stands before the result.
+    /// The bytes before the result.
     head: Vec<u8>,
     id: Range<usize>,
     text: Text,
     result: Follow,
-    /// What stands behind the result, once that has ended.
+    /// The bytes after the result, once that has ended.
     tail: Option<Vec<u8>>,
     broken: bool,
 }
 
-/// Text that comes in pieces.
+/// Text that arrives in pieces.
 #[derive(Debug, Default)]
 struct Text {
-    /// A character of which the end is still to come.
+    /// A character whose end has not arrived.
     begun: Vec<u8>,
 }
 
 // === impl Outline ===
 
 impl Outline {
-    /// None if the message that begins like this is no answer with an object as its result, or if
-    /// that is not plain yet: there is something else than `jsonrpc` and `id` before `result`.
+    /// `None` if the message that begins like this is not an answer with an object as its result, or
+    /// if that is not certain yet: a member other than `jsonrpc` and `id` precedes `result`.
     pub fn begin(beginning: &[u8]) -> Option<Self> {
         let looked = beginning.get(..LOOK).unwrap_or(beginning);
         let known = looked.utf8_chunks().next()?.valid();
@@ -79,22 +79,22 @@ impl Outline {
             tail: None,
             broken: false,
         };
-        // What stands before the result is known to be text.
+        // The bytes before the result are known to be text.
         outline.push(beginning.get(start..)?);
         Some(outline)
     }
 
-    /// Where in the message its id stands.
+    /// The range of the id in the message.
     pub fn id(&self) -> Range<usize> {
         self.id.clone()
     }
 
-    /// Takes in the next piece.
+    /// Adds the next piece.
     pub fn push(&mut self, piece: &[u8]) {
         self.broken = self.broken || !self.text.goes_on(piece) || self.follow(piece).is_none();
     }
 
-    /// The answer with an empty result; none if it has not come to its end, or is no text.
+    /// The answer with an empty result; `None` if it is incomplete or not text.
     pub fn finish(mut self) -> Option<Vec<u8>> {
         if self.broken || !self.text.begun.is_empty() {
             return None;
@@ -126,7 +126,7 @@ impl Outline {
 // === impl Text ===
 
 impl Text {
-    /// Whether it is still text with this piece.
+    /// Whether it is still text after this piece.
     fn goes_on(&mut self, mut piece: &[u8]) -> bool {
         while !self.begun.is_empty() {
             let Some((next, rest)) = piece.split_first() else { return true };
@@ -141,7 +141,7 @@ impl Text {
         if simdutf8::basic::from_utf8(piece).is_ok() {
             return true;
         }
-        // Most likely it was cut in the middle of a character.
+        // Probably cut in the middle of a character.
         match std::str::from_utf8(piece) {
             Err(error) if error.error_len().is_none() => {
                 self.begun = piece.get(error.valid_up_to()..).unwrap_or_default().to_vec();

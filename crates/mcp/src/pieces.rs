@@ -1,19 +1,19 @@
-//! A message in pieces, so that a large one is not copied for the change of an id.
+//! A message in pieces, so that changing an id does not copy a large message.
 
 use bytes::{Bytes, BytesMut};
 use smallvec::{SmallVec, smallvec};
 use toolgate_json::edit::offset;
 
-/// From this size on copying costs more than handling three pieces.
+/// From this size on, copying costs more than handling three pieces.
 const LARGE: usize = 64 * 1024;
 
-/// One message: mostly what stands before a change, the change, and what stands after it.
+/// One message: usually the bytes before a change, the change, and the bytes after it.
 #[derive(Debug, Clone, Default)]
 pub struct Pieces(SmallVec<[Bytes; 3]>);
 
 impl Pieces {
-    /// The message `raw`, which is all or a part of `whole`, with `part` replaced by `with`. None
-    /// if `part` is no slice of it.
+    /// The message `raw`, which is all or a part of `whole`, with `part` replaced by `with`.
+    /// `None` if `part` is not a slice of it.
     pub fn replace(whole: &Bytes, raw: &str, part: &str, with: &str) -> Option<Self> {
         let start = offset(raw, part)?;
         let after = start + part.len();
@@ -31,17 +31,17 @@ impl Pieces {
         Some(Self(smallvec![before, change, whole.slice(begin + after..end)]))
     }
 
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub fn len(&self) -> usize {
         self.0.iter().map(Bytes::len).sum()
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes the first of the pieces that are left.
+    /// Removes and returns the first piece.
     pub fn take_first(&mut self) -> Option<Bytes> {
         self.0.iter_mut().find(|piece| !piece.is_empty()).map(std::mem::take)
     }

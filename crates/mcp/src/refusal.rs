@@ -1,8 +1,8 @@
-//! Why a message goes no further, in words for its sender.
+//! Why a message is rejected, for its sender.
 
 use crate::code;
 
-/// A message that is not let in, ready to be answered with [`crate::write::error`].
+/// The rejection of a message, to be answered with [`crate::write::error`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
@@ -20,7 +20,7 @@ impl Refusal {
         Self { code, message: message.into(), id: None }
     }
 
-    /// What serde_json says of text that is not JSON; it names line and column itself.
+    /// The error of serde_json, which names line and column itself.
     pub(crate) fn syntax(error: &serde_json::Error) -> Self {
         Self::new(code::PARSE_ERROR, format!("not valid JSON: {error}"))
     }

@@ -1,7 +1,7 @@
-//! Server-sent events, both ways.
+//! Server-sent events: decoder and encoder.
 //!
-//! Invariant: an event with only an id or only a retry time is delivered: it is how a server
-//! prepares the client to come back (2025-11-25). Bytes of `data` are copied once, out of the chunk.
+//! Invariant: an event with only an id or only a retry time is delivered: it prepares the client to
+//! reconnect (2025-11-25). Bytes of `data` are copied once, out of the chunk.
 //! Tested by `sse/tests.rs` and `fuzz/fuzz_targets/sse.rs`.
 
 mod encode;
@@ -15,26 +15,26 @@ use crate::limits::TooLarge;
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Event {
-    /// The `id` field of this very event; empty if the server takes its last id back.
+    /// The `id` field of this event; empty if the server resets the last event id.
     pub id: Option<String>,
     /// The `event` field.
     pub event: Option<String>,
-    /// The lines of `data`, joined by line feeds; empty also if there were none.
+    /// The lines of `data`, joined by line feeds; empty if there were none.
     pub data: Bytes,
     /// The `retry` field, in milliseconds.
     pub retry: Option<u64>,
 }
 
-/// Cuts a stream of chunks into events.
+/// Splits a stream of chunks into events.
 #[derive(Debug)]
 pub struct Decoder {
     max: usize,
-    /// How much of a byte order mark has been seen; 3 once the question is settled.
+    /// How many bytes of a byte order mark were read; 3 once that is decided.
     mark: usize,
-    /// The last chunk ended with CR, so that LF would belong to it.
+    /// The last chunk ended with CR, so that an LF would belong to it.
     cr: bool,
     state: State,
-    /// What there is of a field other than `data`; of a comment only the beginning.
+    /// The line so far, if it is not `data`; of a comment only the beginning.
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
@@ -45,10 +45,10 @@ pub struct Decoder {
 /// Which line is being read.
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// Any field, or not yet known which.
+    /// Any field, or not known yet.
     Field,
-    /// The value of `data`, which goes where it belongs at once. `fresh`: a space may still come
-    /// that is not part of the value.
+    /// The value of `data`, which is appended at once. `fresh`: a leading space may follow, which is
+    /// not part of the value.
     Data { fresh: bool },
 }
 
@@ -71,8 +71,8 @@ impl Decoder {
         }
     }
 
-    /// Takes a chunk and hands over every event that it ends. What is unfinished when the stream
-    /// ends is no event. After an error every further chunk is an error.
+    /// Passes every event that this chunk completes to `each`. An incomplete event at the end of the
+    /// stream is dropped. After an error every further chunk is an error.
     pub fn push(&mut self, chunk: &[u8], each: &mut dyn FnMut(Event)) -> Result<(), TooLarge> {
         let mut rest = self.skip_mark(chunk)?;
         loop {
@@ -91,7 +91,7 @@ impl Decoder {
         }
     }
 
-    /// What is left of the chunk after a byte order mark at the start of the stream.
+    /// The chunk without a byte order mark at the start of the stream.
     fn skip_mark<'c>(&mut self, chunk: &'c [u8]) -> Result<&'c [u8], TooLarge> {
         let mut rest = chunk;
         while let (Some(expected), Some((byte, after))) = (MARK.get(self.mark), rest.split_first())
@@ -108,11 +108,11 @@ impl Decoder {
         Ok(rest)
     }
 
-    /// Takes more of the current line.
+    /// Adds to the current line.
     fn feed(&mut self, more: &[u8]) -> Result<(), TooLarge> {
         let mut more = more;
         if let State::Field = self.state {
-            // Just enough to see whether it is `data`.
+            // Enough to recognise `data`.
             let head = DATA.len().saturating_sub(self.line.len()).min(more.len());
             let (head, rest) = more.split_at_checked(head).unwrap_or((more, &[]));
             self.line.extend_from_slice(head);
@@ -184,11 +184,11 @@ impl Decoder {
         }
     }
 
-    /// Makes sure that the unfinished event may have so many bytes more.
+    /// Checks that the unfinished event may grow by this many bytes.
     fn reserve(&mut self, more: usize) -> Result<(), TooLarge> {
         let fields = [&self.event.id, &self.event.event];
         let fields: usize = fields.into_iter().flatten().map(String::len).sum();
-        // Not the head of a line: where the chunks end must not matter while it may be `data`.
+        // Without the head of a line: chunk boundaries must not matter while it may be `data`.
         let line = self.line.len().saturating_sub(DATA.len());
         if self.broken || self.data.len() + line + fields + more > self.max {
             *self = Self { broken: true, ..Self::new(self.max) };

@@ -9,7 +9,7 @@ pub enum Version {
     V2024_11_05,
     /// Streamable HTTP, batches.
     V2025_03_26,
-    /// Structured results, elicitation; no batches any more.
+    /// Structured results, elicitation; batches removed.
     V2025_06_18,
     /// Tasks, URL elicitation, SSE polling.
     V2025_11_25,
@@ -23,7 +23,7 @@ impl Version {
     pub const ALL: [Self; 4] =
         [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25];
 
-    /// As it stands on the wire.
+    /// Its name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::V2024_11_05 => "2024-11-05",
@@ -33,7 +33,7 @@ impl Version {
         }
     }
 
-    /// The version of this name; `None` for one that is not known here.
+    /// The version of this name; `None` if it is unknown.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|version| version.as_str() == text)
     }

@@ -1,4 +1,4 @@
-//! Writes messages of our own; raw arguments are copied unchanged.
+//! Writes messages of toolgate itself; raw arguments are copied unchanged.
 //!
 //! Invariant: `raw` arguments are JSON already. Text arguments are escaped here.
 
@@ -8,10 +8,10 @@ use bytes::Bytes;
 use memchr::{memchr2, memchr2_iter};
 use toolgate_json::escape::{push_quoted, quoted_len};
 
-/// The id of a request of ours.
+/// The id of a request of toolgate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Id<'a> {
-    /// A number that we count.
+    /// A sequence number.
     Number(u64),
     /// A raw JSON string or number.
     Raw(&'a str),
@@ -55,7 +55,7 @@ pub fn result(id: &str, result: &str) -> Bytes {
     ])
 }
 
-/// An error in answer to the request with this raw id, or to nobody knows which; `data` is raw.
+/// An error in answer to the request with this raw id, or to an unknown request; `data` is raw.
 pub fn error(id: Option<&str>, code: i32, message: &str, data: Option<&str>) -> Bytes {
     let mut digits = itoa::Buffer::new();
     join(&[
@@ -72,7 +72,7 @@ pub fn error(id: Option<&str>, code: i32, message: &str, data: Option<&str>) -> 
 }
 
 /// The same JSON on one line, as stdio needs it; borrowed if it is on one line already.
-/// A line break inside a string is always escaped, so every raw one is mere layout.
+/// A line break inside a string is always escaped, so every raw one is whitespace.
 pub fn compact(raw: &str) -> Cow<'_, str> {
     match memchr2(b'\n', b'\r', raw.as_bytes()) {
         None => Cow::Borrowed(raw),
@@ -80,7 +80,7 @@ pub fn compact(raw: &str) -> Cow<'_, str> {
     }
 }
 
-/// [`compact`] for a whole message: the very same bytes if it is on one line already.
+/// [`compact`] for a whole message: the same bytes if it is on one line already.
 pub fn compact_bytes(raw: Bytes) -> Bytes {
     if memchr2(b'\n', b'\r', &raw).is_none() {
         return raw;
@@ -114,7 +114,7 @@ fn message(id: Option<&str>, method: &str, params: Option<&str>) -> Bytes {
     ])
 }
 
-/// The parts one after another, in one allocation of the right size.
+/// Concatenates the parts in one allocation.
 fn join(parts: &[Part<'_>]) -> Bytes {
     let len = parts.iter().map(|part| match part {
         Part::Raw(raw) => raw.len(),

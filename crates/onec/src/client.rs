@@ -40,7 +40,7 @@ struct ClientLoop {
     process: u32,
     /// Whether this process has registered.
     registered: bool,
-    heard: u32,
+    received: u32,
     /// Answers that it could not send.
     unsent: Vec<String>,
     work: UnboundedSender<Work>,
@@ -73,7 +73,7 @@ pub(super) async fn live(
         tools,
         process: 1,
         registered: false,
-        heard: 0,
+        received: 0,
         unsent: Vec::new(),
         work,
         probes: Vec::new(),
@@ -159,7 +159,7 @@ impl ClientLoop {
         let renew = self.options.reconnect_every.map(|every| Instant::now() + every);
         loop {
             tokio::select! {
-                heard = socket.next() => match heard {
+                received = socket.next() => match received {
                     Some(Ok(Message::Text(text))) => {
                         if self.hear(&text) {
                             return Some(Loss::Ended);
@@ -224,8 +224,9 @@ impl ClientLoop {
         let mut seen = self.seen.lock();
         match wire::hear(text) {
             ReceivedFrame::Call { id, name, arguments } => {
-                self.heard += 1;
-                if self.options.lose_every.is_some_and(|every| self.heard.is_multiple_of(every)) {
+                self.received += 1;
+                if self.options.lose_every.is_some_and(|every| self.received.is_multiple_of(every))
+                {
                     seen.lost += 1;
                     return false;
                 }

@@ -4,7 +4,7 @@
 //! Invariant: it uses none of toolgate's own wire code, so that a bug there cannot hide.
 //!
 //! 1. Plain `ws://`, no headers; a token can only be in the path. The handshake has 5 s; after a
-//!    loss it retries for ever, first after 0.5 s, then doubling up to 30 s.
+//!    loss it retries without end, first after 0.5 s, then doubling up to 30 s.
 //! 2. A call whose id is not a string, or with a key that is not a 1C identifier, is dropped
 //!    silently.
 //! 3. A thin client reads no responses and does not register again after a reconnect; it sends

@@ -1,8 +1,8 @@
-//! The list of an `in` or `not_in`: finds the few members that a value could equal, so that the
+//! The list of an `in` or `not_in`, with an index of the members that a value could equal, so that the
 //! cost of a lookup does not grow with the list.
 //!
 //! Invariant: every member that equals a value, or that cannot be compared with it, is among its
-//! candidates. Equality itself is decided by whoever asks.
+//! candidates. The caller compares them.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -35,9 +35,9 @@ struct Index {
     texts: HashMap<String, Places, FixedState>,
     /// By the IEEE 754 double they are read as: numbers of equal value have the same.
     numbers: HashMap<u64, Places, FixedState>,
-    /// Numbers that a double cannot hold: what they equal is for the comparison to say.
+    /// Numbers that a double cannot hold; they are always candidates.
     always: Places,
-    /// A number of the list. It is always compared, which finds a value that is no clean number.
+    /// A number of the list. It is always a candidate, so that an ambiguous number is detected.
     number: Option<u32>,
 }
 

@@ -1,12 +1,12 @@
-//! The decision: pure, deterministic, strictest word first.
+//! The decision: pure and deterministic; the strictest effect wins.
 //!
-//! The steps stand in the order in which a reason is named: hidden, default deny, `action: deny`,
-//! `require`, `deny_if`, `rules`, repeats, `loop`, errors of `approve_if`, amounts that are none,
-//! spent limits, holds, allow. The first thing an enforced rule says is the verdict; everything
-//! said is reported.
+//! The steps are in the order in which a reason is named: hidden, default deny, `action: deny`,
+//! `require`, `deny_if`, `rules`, repeats, `loop`, errors of `approve_if`, invalid amounts, spent
+//! limits, holds, allow. The first effect of an enforced rule is the verdict; all effects are
+//! reported.
 //!
-//! It has two halves. [`examine`] looks at the arguments and needs neither usage nor time;
-//! [`conclude`] makes the verdict, and is all that is done inside the admitting transaction.
+//! It has two halves. [`examine`] evaluates the arguments and needs neither usage nor time;
+//! [`conclude`] computes the verdict, and is all that runs inside the admitting transaction.
 //!
 //! Invariant: same document, call, usage and time give the same verdict, byte for byte.
 //! Start at [`decide`]. Tested against a naive interpreter in `decide/tests`.
@@ -31,7 +31,7 @@ pub use examine::{Examined, examine};
 use later::Moment;
 use say::Said;
 
-/// Decides one call. Time and usage are arguments; nothing else is looked at.
+/// Decides one call, by its arguments alone.
 pub fn decide(policy: &Policy, call: &Call<'_>, usage: &dyn Usage, now: Timestamp) -> Verdict {
     conclude(policy, call, &examine(policy, call), usage, now)
 }
@@ -97,7 +97,7 @@ pub fn is_hidden(policy: &Policy, server: &str, tool: &str, class: Class, now: T
     is_call_hidden(policy, &Call { server, tool, class, ..Call::default() }, now)
 }
 
-/// The same of a tool that may have several names.
+/// The same for a tool that may have several names.
 pub fn is_call_hidden(policy: &Policy, call: &Call<'_>, now: Timestamp) -> bool {
     if policy.is_shadow(now) {
         return false;
@@ -107,7 +107,21 @@ pub fn is_call_hidden(policy: &Policy, call: &Call<'_>, now: Timestamp) -> bool 
     steps::hidden(hidden, entries.iter().copied(), now).0
 }
 
-/// One decision in the making.
+/// Whether `tools/list` and everything like it show a tool: it is not hidden and, unless the
+/// document says `list: all`, not denied by `(default deny)`. A document in shadow shows everything.
+pub fn is_listed(policy: &Policy, call: &Call<'_>, now: Timestamp) -> bool {
+    if policy.is_shadow(now) {
+        return true;
+    }
+    let entries = policy.entries(call);
+    let hidden = steps::hidden(policy.hides_call(call), entries.iter().copied(), now).0;
+    let document = &policy.document;
+    let named = |entry: &&Entry| steps::names(entry, now);
+    let open = document.default_allow || document.list_all || call.is_my_permissions();
+    !hidden && (open || entries.iter().any(named))
+}
+
+/// The state of one decision.
 struct Engine<'p, 'a, 'f> {
     policy: &'p Policy,
     call: &'a Call<'a>,
@@ -115,13 +129,13 @@ struct Engine<'p, 'a, 'f> {
     now: Timestamp,
     moment: &'f Moment<'a>,
     examined: &'f Examined,
-    /// Borrowed, so that steps can walk over them while they change the rest.
+    /// Borrowed, so that steps can iterate over them and change the rest.
     entries: &'f [(&'f Of, &'p Entry)],
-    /// Whether the document is enforced; in shadow it is decided alike and let pass.
+    /// Whether the document is enforced; in shadow the call passes after the same decision.
     enforced: bool,
-    /// The first thing an enforced rule said.
+    /// The first effect of an enforced rule.
     said: Option<Said>,
-    /// The first thing a rule in shadow said.
+    /// The first effect of a rule in shadow.
     would: Option<Said>,
     rules: smallvec::SmallVec<[Contribution; 4]>,
     reservations: Vec<Reservation>,
@@ -147,7 +161,7 @@ impl Engine<'_, '_, '_> {
         self.finish()
     }
 
-    /// Puts the verdict together.
+    /// Assembles the verdict.
     fn finish(mut self) -> Verdict {
         let mut verdict = match self.said.take() {
             Some(said) => said.into_verdict(),
@@ -171,7 +185,7 @@ impl Engine<'_, '_, '_> {
     }
 }
 
-/// A document in shadow: decided as if enforced, then let pass.
+/// Turns the verdict of a document in shadow into one that lets the call pass.
 pub(crate) fn let_pass(verdict: Verdict) -> Verdict {
     let mut passed = Verdict { rules: verdict.rules, ..Verdict::allowed() };
     for contribution in &mut passed.rules {
@@ -189,7 +203,7 @@ pub(crate) fn let_pass(verdict: Verdict) -> Verdict {
     passed
 }
 
-/// How strict a word is: hide > deny > spent limit > hold > allow.
+/// How strict an effect is: hide > deny > spent limit > hold > allow.
 fn strictness(effect: Effect, refusal: Option<Refusal>) -> u8 {
     match (effect, refusal) {
         (Effect::Hide, _) => 4,

@@ -1,14 +1,14 @@
-//! Explaining a verdict: every rule that took part, where it stands, and what is left of limits.
+//! Explains a verdict: every rule that took part, its position, and the use of limits.
 
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::{
-    Amount, Call, Class, Effect, Policy, Usage, Verdict,
+    Amount, Call, Class, Contribution, Effect, Policy, Usage, Verdict,
     decide::as_if_enforced,
     limit,
-    node::{self, Kind, Node},
     problem::Findings,
+    syntax::{self, Node, Value},
 };
 
 /// The explain object.
@@ -18,7 +18,7 @@ pub struct Explanation {
     pub effect: Effect,
     /// The rule that decided; empty for a plain allow.
     pub rule: String,
-    /// In which words.
+    /// The text for the model.
     pub message: String,
     /// Every rule that took part.
     pub rules: Vec<ExplainedRule>,
@@ -31,22 +31,22 @@ pub struct Explanation {
 pub struct ExplainedRule {
     /// Its name.
     pub rule: String,
-    /// What it said.
+    /// Its effect.
     pub effect: Effect,
 }
 
-/// What is left of a limit.
+/// The use of a limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LimitState {
     /// The counter's name.
     pub counter: String,
     /// Used so far.
     pub used: Amount,
-    /// The most there is.
+    /// The maximum.
     pub max: Amount,
-    /// In which window.
+    /// Its window.
     pub window: String,
-    /// When it starts anew; sliding windows have no such time.
+    /// When it starts again; sliding windows have no such time.
     #[serde(serialize_with = "rfc3339")]
     pub resets_at: Option<Timestamp>,
 }
@@ -56,21 +56,30 @@ fn rfc3339<S: serde::Serializer>(at: &Option<Timestamp>, serializer: S) -> Resul
     at.map(|at| at.to_string()).serialize(serializer)
 }
 
-/// Decides a call and says why; of a document in shadow, what it would do.
+/// Decides a call and explains why; a document in shadow is explained as if enforced.
 pub fn explain(policy: &Policy, call: &Call<'_>, usage: &dyn Usage, now: Timestamp) -> Explanation {
     let verdict = as_if_enforced(policy, call, usage, now);
-    let rules = verdict
-        .rules
-        .iter()
-        .map(|c| ExplainedRule { rule: c.rule.to_string(), effect: c.effect })
-        .collect();
+    let rules = merged(&verdict.rules);
     let class = call.class;
     let Verdict { effect, rule, message, .. } = verdict;
     let rule = rule.map(|rule| rule.to_string()).unwrap_or_default();
     Explanation { effect, rule, message, rules, class }
 }
 
-/// The limits that apply to a call and what is used of them.
+/// One line for each rule, with the strictest of its effects: an entry with `action: deny` both
+/// names its tool and denies it.
+fn merged(contributions: &[Contribution]) -> Vec<ExplainedRule> {
+    let mut rules: Vec<ExplainedRule> = Vec::new();
+    for Contribution { rule, effect, .. } in contributions {
+        match rules.iter_mut().find(|known| *known.rule == **rule) {
+            Some(known) => known.effect = known.effect.max(*effect),
+            None => rules.push(ExplainedRule { rule: rule.to_string(), effect: *effect }),
+        }
+    }
+    rules
+}
+
+/// The limits that apply to a call, and their use.
 pub fn limits(
     policy: &Policy,
     call: &Call<'_>,
@@ -105,7 +114,7 @@ pub fn limits(
 /// Line and column of a rule in the source, both from 1.
 pub fn locate(source: &str, rule: &str) -> Option<(usize, usize)> {
     let mut findings = Findings::new(source);
-    let root = node::parse(source, &mut findings)?;
+    let root = syntax::parse(source, &mut findings)?;
     let mut place = root.span;
     let mut node = &root;
     for step in rule.strip_prefix('/')?.split('/') {
@@ -117,14 +126,14 @@ pub fn locate(source: &str, rule: &str) -> Option<(usize, usize)> {
 
 /// One step of a pointer: a key, an index, or the name of a limit or rule.
 fn child<'n>(node: &'n Node, step: &str) -> Option<(crate::Span, &'n Node)> {
-    match &node.kind {
-        Kind::Map(members) => {
-            members.iter().find(|(key, _)| key.text == step).map(|(key, node)| (key.span, node))
+    match node.value() {
+        Value::Map(members) => {
+            members.iter().find(|m| m.key.text == step).map(|m| (m.key.span, &m.value))
         }
-        Kind::List(items) => {
+        Value::List(items) => {
             let named = |item: &&Node| {
                 ["counter", "name"].iter().any(|key| {
-                    matches!(item.get(key).map(|n| &n.kind), Some(Kind::String(s)) if s == step)
+                    matches!(item.get(key).map(Node::value), Some(Value::Text(s)) if s == step)
                 })
             };
             let item =

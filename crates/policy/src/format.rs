@@ -10,8 +10,8 @@ mod write;
 
 use crate::{
     Problem,
-    node::{self, Node},
     problem::Findings,
+    syntax::{self, Node},
 };
 
 /// Widest line that flow may fill.
@@ -20,7 +20,7 @@ const WIDTH: usize = 100;
 /// The document, formatted; problems only if it cannot be read at all.
 pub fn format(source: &str) -> Result<String, Vec<Problem>> {
     let mut findings = Findings::new(source);
-    let Some(root) = node::parse(source, &mut findings) else { return Err(findings.finish()) };
+    let Some(root) = syntax::parse(source, &mut findings) else { return Err(findings.finish()) };
     if findings.has_errors() {
         return Err(findings.finish());
     }
@@ -50,7 +50,7 @@ fn pass(source: &str, root: &Node) -> String {
 /// Same values, and as many comments.
 fn same(formatted: &str, root: &Node, source: &str) -> bool {
     let mut findings = Findings::new(formatted);
-    let again = node::parse(formatted, &mut findings);
+    let again = syntax::parse(formatted, &mut findings);
     again.is_some_and(|again| again.to_json() == root.to_json())
         && read::comments(formatted) == read::comments(source)
 }

@@ -2,9 +2,34 @@
 //!
 //! Matching is linear in practice and quadratic at worst (one remembered `*`), never exponential.
 
+use std::fmt::{self, Write as _};
+
 use toolgate_json::fold;
 
 use crate::uri;
+
+/// Why a text is not a glob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GlobError {
+    /// `**`.
+    #[error("`**` is not supported; one `*` matches any run")]
+    DoubleStar,
+    /// A brace.
+    #[error("`{0}` is not supported; write one entry for each name")]
+    Brace(char),
+    /// An escape at the end.
+    #[error("`\\` at the end escapes nothing")]
+    TrailingEscape,
+    /// A class that is not closed.
+    #[error("`[` is never closed; write `\\[` for the character itself")]
+    OpenClass,
+    /// A class without characters.
+    #[error("`[]` matches nothing")]
+    EmptyClass,
+    /// A range whose end is before its start.
+    #[error("the range `{0}-{1}` is reversed")]
+    Range(char, char),
+}
 
 /// A compiled glob.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -27,8 +52,8 @@ enum Part {
 }
 
 impl Glob {
-    /// Reads a glob; the error tells what is wrong with it.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    /// Parses a glob.
+    pub fn parse(text: &str) -> Result<Self, GlobError> {
         parts(text, true).map(Self::of)
     }
 
@@ -156,6 +181,34 @@ impl Glob {
     }
 }
 
+/// The glob as text. Parsed, it gives the same glob.
+impl fmt::Display for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let escaped = |f: &mut fmt::Formatter<'_>, c: char, special: &str| {
+            if special.contains(c) {
+                f.write_char('\\')?;
+            }
+            f.write_char(c)
+        };
+        self.parts.iter().try_for_each(|part| match part {
+            Part::Literal(c) => escaped(f, *c, "*?[\\"),
+            Part::One => f.write_char('?'),
+            Part::Run => f.write_char('*'),
+            Part::Class { negated, ranges } => {
+                f.write_str(if *negated { "[!" } else { "[" })?;
+                for (low, high) in ranges {
+                    escaped(f, *low, "]!-\\")?;
+                    if low != high {
+                        f.write_char('-')?;
+                        escaped(f, *high, "]-\\")?;
+                    }
+                }
+                f.write_char(']')
+            }
+        })
+    }
+}
+
 /// Folds some of a name, which has no end to trim but at the ends of the whole.
 fn fold_run(run: &str, first: bool, last: bool) -> String {
     let head: String = run.chars().take_while(|c| !first && c.is_whitespace()).collect();
@@ -208,23 +261,23 @@ impl Part {
 }
 
 /// The parts of a glob. With `strict`, also rejects what is more likely a mistake.
-fn parts(text: &str, strict: bool) -> Result<Vec<Part>, String> {
+fn parts(text: &str, strict: bool) -> Result<Vec<Part>, GlobError> {
     let mut parts = Vec::new();
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         parts.push(match c {
             '*' if strict && parts.last() == Some(&Part::Run) => {
-                return Err("`**` has no meaning, one `*` is any run".to_owned());
+                return Err(GlobError::DoubleStar);
             }
             '*' => Part::Run,
             '?' => Part::One,
             '[' => class(&mut rest, strict)?,
             '{' | '}' if strict => {
-                return Err(format!("`{c}` has no meaning here, write one entry for each name"));
+                return Err(GlobError::Brace(c));
             }
             '\\' => match rest.next() {
                 Some(c) => Part::Literal(c),
-                None => return Err("`\\` at the end escapes nothing".to_owned()),
+                None => return Err(GlobError::TrailingEscape),
             },
             c => Part::Literal(c),
         });
@@ -235,33 +288,32 @@ fn parts(text: &str, strict: bool) -> Result<Vec<Part>, String> {
 fn class(
     rest: &mut std::iter::Peekable<std::str::Chars<'_>>,
     strict: bool,
-) -> Result<Part, String> {
-    const OPEN: &str = "`[` is never closed; write `\\[` for the character itself";
+) -> Result<Part, GlobError> {
     let negated = rest.next_if_eq(&'!').is_some();
     let mut ranges = Vec::new();
     loop {
         let low = match rest.next() {
-            None => return Err(OPEN.to_owned()),
-            Some(']') if ranges.is_empty() => return Err("`[]` matches nothing".to_owned()),
+            None => return Err(GlobError::OpenClass),
+            Some(']') if ranges.is_empty() => return Err(GlobError::EmptyClass),
             Some(']') => return Ok(Part::Class { negated, ranges }),
-            Some('\\') => rest.next().ok_or(OPEN)?,
+            Some('\\') => rest.next().ok_or(GlobError::OpenClass)?,
             Some(c) => c,
         };
         let mut high = low;
         if rest.next_if_eq(&'-').is_some() {
             match rest.next() {
-                None => return Err(OPEN.to_owned()),
+                None => return Err(GlobError::OpenClass),
                 // A `-` at the end is literal.
                 Some(']') => {
                     ranges.extend([(low, low), ('-', '-')]);
                     return Ok(Part::Class { negated, ranges });
                 }
-                Some('\\') => high = rest.next().ok_or(OPEN)?,
+                Some('\\') => high = rest.next().ok_or(GlobError::OpenClass)?,
                 Some(c) => high = c,
             }
         }
         if strict && high < low {
-            return Err(format!("`{low}-{high}` runs backwards"));
+            return Err(GlobError::Range(low, high));
         }
         ranges.push((low, high));
     }

@@ -1,15 +1,15 @@
-//! The policy hash: over meaning only. Comments, order of keys, `description` and `tests` are not
-//! part of it, and two spellings of one thing (`60s` and `minute`) are one.
+//! The policy hash, over meaning only: without comments, order of keys, `description` and `tests`; two
+//! spellings of one value (`60s` and `minute`) are equal.
 //!
-//! Invariant: only lists and objects of one member are written, so the text has one order.
+//! Invariant: the hashed text has only lists and objects of one member, so its order is defined.
 
 use serde_json::{Value, json};
 
 use crate::{
-    Digest,
+    Digest, Window,
     model::{
-        Action, Approve, Condition, Document, Entry, Increment, Limit, Operand, Pattern, Predicate,
-        Rule, RulePath, Section, Shadow, Test, ToolKey,
+        Action, Approve, Document, Entry, Increment, Limit, Operand, Pattern, Predicate, Rule,
+        RulePath, Section, Shadow, Test, ToolKey,
     },
     number::Number,
     scalar::Scalar,
@@ -17,7 +17,7 @@ use crate::{
 
 /// The hash of a document.
 pub(crate) fn of(document: &Document) -> Digest {
-    let parts = [
+    let mut parts = vec![
         text(&shadow(document.shadow)),
         text(&json!(document.default_allow)),
         text(&json!(document.zone_name)),
@@ -30,13 +30,16 @@ pub(crate) fn of(document: &Document) -> Digest {
         text(&section(&document.prompts)),
         text(&section(&document.methods)),
     ];
+    if document.list_all {
+        parts.push(text(&json!({ "list": "all" })));
+    }
     Digest::of(format!("[{}]", parts.join(",")).as_bytes())
 }
 
-/// Tools are many, so each is written once: what it is sorted by is what is hashed.
+/// There may be many tools, so each is written once, and the texts are sorted.
 fn tools(tools: &[(ToolKey, Box<Entry>)]) -> String {
     let mut texts: Vec<String> =
-        tools.iter().map(|(k, e)| text(&json!([key(k), entry(e)]))).collect();
+        tools.iter().map(|(k, e)| text(&json!([key(k), tool_entry(e)]))).collect();
     texts.sort_unstable();
     format!("[{}]", texts.join(","))
 }
@@ -65,12 +68,21 @@ fn section(section: &Section) -> Value {
     let (mut allow, mut hide) = (texts(&section.allow), texts(&section.hide));
     allow.sort_unstable();
     hide.sort_unstable();
-    // Refusals name the place of a `deny`, so their order is part of the meaning.
+    // Refusals name the index of a `deny`, so their order is part of the meaning.
     json!([section.default_allow, allow, hide, texts(&section.deny)])
 }
 
+/// A key of `tools` names its tools in any case, so `action: allow` adds nothing.
+fn tool_entry(entry: &Entry) -> Value {
+    entry_with(entry, entry.action.filter(|action| *action != Action::Allow))
+}
+
 fn entry(entry: &Entry) -> Value {
-    let action = entry.action.map(|action| match action {
+    entry_with(entry, entry.action)
+}
+
+fn entry_with(entry: &Entry, action: Option<Action>) -> Value {
+    let action = action.map(|action| match action {
         Action::Allow => "allow",
         Action::Deny => "deny",
         Action::Hide => "hide",
@@ -84,7 +96,7 @@ fn entry(entry: &Entry) -> Value {
     );
     let ends = sorted(entry.ends.iter().map(|e| json!([e.kind, e.path.text])));
     let mut said: Vec<Value> = Vec::new();
-    // What is not said is not written: most entries say one thing.
+    // Most entries have one key; absent ones are not written.
     let mut say = |name: &str, value: Value| {
         if !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()) {
             said.push(json!([name, value]));
@@ -123,9 +135,7 @@ fn test(one: &Test) -> Value {
         Test::All(tests) => json!(["all", tests.iter().map(test).collect::<Vec<_>>()]),
         Test::Any(tests) => json!(["any", tests.iter().map(test).collect::<Vec<_>>()]),
         Test::Not(inner) => json!(["not", test(inner)]),
-        Test::Condition(Condition { path, op, operand: o, .. }) => {
-            json!([path.text, op.as_str(), operand(o)])
-        }
+        Test::Condition(one) => json!([one.path.text, one.op.as_str(), operand(&one.operand)]),
     }
 }
 
@@ -151,7 +161,13 @@ fn scalar(scalar: &Scalar) -> Value {
 }
 
 fn approve(a: &Approve) -> Value {
-    json!([a.wait.as_seconds(), a.expires.as_seconds(), a.approvers, a.people, a.note])
+    json!([
+        a.wait.map_or(0, Window::as_seconds),
+        a.expires.as_seconds(),
+        a.approvers,
+        a.people,
+        a.note
+    ])
 }
 
 fn limit(l: &Limit) -> Value {
@@ -198,6 +214,35 @@ fn rule(r: &Rule) -> Value {
 #[cfg(test)]
 mod tests {
     use crate::{Known, Policy, RECOMMENDED};
+
+    #[test]
+    fn one_meaning_has_one_hash() {
+        let head = "version: '1'\ndefault: deny\n";
+        let hash = |text: &str| {
+            let text = format!("{head}{text}");
+            let loaded = Policy::load("p", &text, &Known::default());
+            loaded.policy.unwrap_or_else(|| panic!("{text}: {:?}", loaded.problems)).hash
+        };
+        let same = [
+            ("tools: { x: {} }", "tools: { x: { action: allow } }"),
+            ("tools: { x: { approve: {} } }", "tools: { x: { action: allow, approve: {} } }"),
+            ("tools: { x: { rate_limit: 3/minute } }", "tools: { x: { rate_limit: 3/60s } }"),
+            ("list: allowed", ""),
+            ("description: a", "description: b"),
+        ];
+        for (one, other) in same {
+            assert_eq!(hash(one), hash(other), "{one} / {other}");
+        }
+        let different = [
+            ("tools: { x: {} }", "tools: { x: { action: deny } }"),
+            ("classes: { read: {} }", "classes: { read: { action: allow } }"),
+            ("list: all", ""),
+            ("tools: { x: { approve: { wait: 0s } } }", "tools: { x: { approve: { wait: 1s } } }"),
+        ];
+        for (one, other) in different {
+            assert_ne!(hash(one), hash(other), "{one} / {other}");
+        }
+    }
 
     /// Approvals and standing exceptions are bound to it: it must not change with the code.
     #[test]

@@ -32,7 +32,7 @@ pub(crate) fn of_url(text: &str) -> Option<String> {
     (same && !host.is_empty()).then_some(host)
 }
 
-/// What stands between `//` and the path, if the text is a URL by RFC 3986 as far as that can move
+/// The text between `//` and the path, if the text is a URL by RFC 3986 as far as that can move
 /// its host.
 fn authority(text: &str) -> Option<&str> {
     // WHATWG takes `\` for `/`, and skips blanks and control characters.

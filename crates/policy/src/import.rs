@@ -1,12 +1,12 @@
-//! Import of Intercept files: a canonical document, and a list of everything that changes.
+//! Imports Intercept files: a canonical document, and a list of everything that changes.
 //!
-//! The rules stay Intercept's `rules`, with Intercept's meaning; what surrounds them becomes our
-//! language. Nothing is dropped silently: a key that has no counterpart is refused.
+//! The rules stay Intercept `rules`, with Intercept's semantics; everything around them is converted.
+//! Nothing is dropped silently: a key without a counterpart is rejected.
 
 use crate::{
-    Code, Known, Policy, Problem,
-    node::{self, Key, Kind, Node},
-    problem::{Findings, Span},
+    Code, Known, Policy, Problem, Span,
+    problem::Findings,
+    syntax::{self, Member, Node, Value, type_name},
 };
 
 /// An imported document.
@@ -14,21 +14,21 @@ use crate::{
 pub struct Imported {
     /// The document, as YAML.
     pub document: String,
-    /// What means something else than it did, one sentence each.
+    /// The differences in meaning, one sentence each.
     pub changes: Vec<String>,
 }
 
-/// Turns an Intercept file into a document of ours.
+/// Converts an Intercept file into a policy.
 pub fn import_intercept(source: &str) -> Result<Imported, Vec<Problem>> {
     let mut findings = Findings::new(source);
-    let Some(root) = node::parse(source, &mut findings) else { return Err(findings.finish()) };
+    let Some(root) = syntax::parse(source, &mut findings) else { return Err(findings.finish()) };
     let mut import = Import { findings: &mut findings, changes: Vec::new(), out: String::new() };
     import.document(&root);
     let Import { changes, out, .. } = import;
     if findings.has_errors() {
         return Err(findings.finish());
     }
-    // What was written must be valid; problems in it are problems of the original.
+    // The result must be valid; problems in it are problems of the original.
     let loaded = Policy::load("imported", &out, &Known::default());
     if loaded.policy.is_none() {
         return Err(relocate(source, loaded.problems));
@@ -36,7 +36,7 @@ pub fn import_intercept(source: &str) -> Result<Imported, Vec<Problem>> {
     Ok(Imported { document: out, changes })
 }
 
-/// Problems of the written document, pointed at the original as well as that can be done.
+/// Problems of the converted document, located in the original as well as possible.
 fn relocate(source: &str, problems: Vec<Problem>) -> Vec<Problem> {
     let findings = Findings::new(source);
     problems
@@ -45,7 +45,12 @@ fn relocate(source: &str, problems: Vec<Problem>) -> Vec<Problem> {
             let word = problem.message.split('`').nth(1).unwrap_or_default();
             let at = if word.is_empty() { 0 } else { source.find(word).unwrap_or(0) };
             (problem.line, problem.column) = findings.position(at);
-            problem.span = Span { start: at, end: at + word.len() };
+            problem.span = Span {
+                start: at,
+                end: at + word.len(),
+                line: problem.line,
+                column: problem.column,
+            };
             problem
         })
         .collect()
@@ -79,27 +84,23 @@ impl Import<'_, '_> {
         }
     }
 
-    fn members<'n>(
-        &mut self,
-        node: &'n Node,
-        what: &str,
-        known: &[&'static str],
-    ) -> &'n [(Key, Node)] {
-        let Kind::Map(members) = &node.kind else {
+    fn members<'n>(&mut self, node: &'n Node, what: &str, known: &[&'static str]) -> &'n [Member] {
+        let Value::Map(members) = node.value() else {
             self.findings.add(
                 Code::WrongType,
                 node.span,
-                format!("{what} is {}, not a mapping", node.what()),
+                format!("{what} is {}, not a mapping", type_name(node)),
                 "this does not look like an Intercept file",
             );
             return &[];
         };
-        for (key, _) in members.iter().filter(|(key, _)| !known.contains(&key.text.as_str())) {
+        let is_known = |key: &str| known.contains(&key);
+        for Member { key, .. } in members.iter().filter(|m| !is_known(&m.key.text)) {
             self.findings.add(
                 Code::UnknownKey,
                 key.span,
                 format!("unknown key `{}` in {what}", key.text),
-                "Intercept ignores it, so it protects nothing: correct it or take it away",
+                "Intercept ignores it, so it protects nothing: correct or remove it",
             );
         }
         members
@@ -115,17 +116,17 @@ impl Import<'_, '_> {
 
     fn document(&mut self, root: &Node) {
         let members = self.members(root, "the file", &TOP);
-        let get = |name: &str| members.iter().find(|(k, _)| k.text == name).map(|(_, v)| v);
+        let get = |name: &str| members.iter().find(|m| m.key.text == name).map(|m| &m.value);
         self.line(0, "version: \"1\"");
         if let Some(version) = get("version")
-            && !matches!(&version.kind, Kind::String(s) if s == "1")
+            && !matches!(version.value(), Value::Text(s) if s == "1")
         {
             let got = version.to_json();
             self.findings.add(
                 Code::Version,
                 version.span,
                 format!("version must be \"1\", got `{got}`"),
-                "only version \"1\" of Intercept's files is known",
+                "only version \"1\" of Intercept files is supported",
             );
         }
         if let Some(description) = get("description") {
@@ -137,7 +138,7 @@ impl Import<'_, '_> {
             self.line(0, &format!("default: {text}"));
         } else {
             self.line(0, "default: allow");
-            self.change("`default: allow` is written out: Intercept means it when it is left out");
+            self.change("`default: allow` is written out; Intercept assumes it if it is absent");
         }
         if let Some(hide) = get("hide") {
             let text = hide.to_json();
@@ -145,7 +146,7 @@ impl Import<'_, '_> {
         }
         if get("approvals").is_some() {
             self.change(
-                "`approvals` is left out: webhooks and their signatures are set in toolgate.yaml",
+                "`approvals` is dropped: webhooks and their signatures are configured in toolgate.yaml",
             );
         }
         if let Some(tools) = get("tools") {
@@ -155,13 +156,13 @@ impl Import<'_, '_> {
     }
 
     fn tools(&mut self, node: &Node) {
-        let Kind::Map(members) = &node.kind else {
+        let Value::Map(members) = node.value() else {
             self.members(node, "tools", &[]);
             return;
         };
         self.line(0, if members.is_empty() { "tools: {}" } else { "tools:" });
-        for (key, entry) in members {
-            let name = Node { span: key.span, kind: Kind::String(key.text.clone()) }.to_json();
+        for Member { key, value: entry } in members {
+            let name = toolgate_json::quote(&key.text);
             self.line(1, &format!("{name}:"));
             self.entry(&key.text, entry);
         }
@@ -171,16 +172,16 @@ impl Import<'_, '_> {
         let members = self.members(node, &format!("`{tool}`"), &ENTRY);
         let mut window = None;
         let mut rules: Vec<String> = Vec::new();
-        for (key, value) in members {
+        for Member { key, value } in members {
             match key.text.as_str() {
                 "idempotency_window" => window = Some(value.to_json()),
                 "spend" => self.spend(key.span),
                 "rules" => {
-                    let Kind::List(items) = &value.kind else {
+                    let Value::List(items) = value.value() else {
                         self.findings.add(
                             Code::WrongType,
                             value.span,
-                            format!("`rules` is {}, not a list", value.what()),
+                            format!("`rules` is {}, not a list", type_name(value)),
                             "write a list of rules",
                         );
                         continue;
@@ -212,17 +213,17 @@ impl Import<'_, '_> {
         self.findings.add(
             Code::Spend,
             span,
-            "`spend` is not supported: toolgate never reads prices out of a server's answers",
+            "`spend` is not supported: toolgate does not read prices from results",
             "limit the argument that carries the amount, with `limits` and `increment_from`",
         );
     }
 
-    /// The rule as flow YAML, and the repeat window it carried.
+    /// The rule as flow YAML, and its repeat window.
     fn rule(&mut self, tool: &str, node: &Node) -> (Option<String>, Option<String>) {
         let members = self.members(node, "a rule", &RULE);
         let mut window = None;
         let mut kept = Vec::new();
-        for (key, value) in members {
+        for Member { key, value } in members {
             match key.text.as_str() {
                 "idempotency_window" => {
                     window = Some(value.to_json());
@@ -233,36 +234,36 @@ impl Import<'_, '_> {
                     continue;
                 }
                 "approval_timeout" => {
-                    self.change("`approval_timeout` is how long the approval can be answered");
+                    self.change("`approval_timeout` becomes `expires` of the approval");
                 }
-                "action" if matches!(&value.kind, Kind::String(s) if s == "require_approval") => {
+                "action" if matches!(value.value(), Value::Text(s) if s == "require_approval") => {
                     self.change(
-                        "a `require_approval` rule holds the call for a person and lets it go on; \
-                         there is no JSON-RPC error -32003",
+                        "a `require_approval` rule holds the call for a person, after whose approval it continues; \
+                         no JSON-RPC error -32003 is sent",
                     );
                 }
                 "state" | "rate_limit" => self.counted(tool),
                 _ => {}
             }
-            kept.push((key.clone(), value.clone()));
+            kept.push(Member { key: key.clone(), value: value.clone() });
         }
-        let only_window = kept.iter().all(|(key, _)| key.text == "name");
+        let only_window = kept.iter().all(|member| member.key.text == "name");
         if only_window && window.is_some() {
             return (None, window);
         }
-        let rule = Node { span: node.span, kind: Kind::Map(kept) };
+        let rule = Node::map(kept, node.span);
         (Some(rule.to_json()), window)
     }
 
     fn counted(&mut self, tool: &str) {
         let text = if tool == "*" {
-            "counters of `\"*\"` count all tools and all grants together"
+            "counters of `\"*\"` count the calls of all tools and all grants"
         } else {
-            "counters of `rules` belong to their tool and count all grants together"
+            "counters of `rules` belong to their tool and count the calls of all grants"
         };
         self.change(text);
         self.change(
-            "nothing is given back when a server answers with an error, only when a call was never sent",
+            "counters are returned only if a call was never sent, not if the server answers with an error",
         );
     }
 }

@@ -1,6 +1,6 @@
-//! Finds the keys that match a tool without looking at all of them.
+//! An index of keys, to find those that match a tool without trying all of them.
 //!
-//! Exact names are a map; globs are found by their literal prefix or suffix; only globs with
+//! Exact names are in a map; globs are found by their literal prefix or suffix; only globs with
 //! neither are tried one by one.
 
 use std::collections::HashMap;
@@ -13,8 +13,8 @@ use crate::{glob::Glob, model::ToolKey};
 /// Positions of matching keys, ascending.
 pub(crate) type Matches = SmallVec<[usize; 8]>;
 
-/// Keys by a text. The texts are the operator's own, so nobody can choose them to collide, and a
-/// hash that is fixed and quick will do: one is made for every call.
+/// Keys by a text. The texts are the operator's, so an attacker cannot choose them to collide, and a
+/// fixed, fast hash is sufficient.
 type ByText = HashMap<String, Vec<usize>, FixedState>;
 
 #[derive(Debug, Default)]

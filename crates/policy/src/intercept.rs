@@ -1,5 +1,5 @@
-//! Intercept's `rules`, with Intercept's own truth: a condition says what must hold to allow,
-//! absent values and wrong types are false, equality is by printed text.
+//! Intercept `rules`, with Intercept's semantics: a condition must hold to allow the call, absent values
+//! and wrong types are false, equality is that of the printed text.
 //!
 //! The one difference: numbers are compared exactly, never as floats.
 
@@ -44,7 +44,7 @@ pub(crate) fn holds_of_counters(rule: &Rule, state: StateLookup<'_>) -> bool {
     })
 }
 
-/// Whether the rule looks at something that readers may take for different things.
+/// Whether the rule refers to a value that readers may interpret differently.
 pub(crate) fn is_unclear(rule: &Rule, facts: &Facts<'_>) -> bool {
     rule.conditions.iter().any(|condition| match &condition.path {
         RulePath::Args(names) => lookup(facts, names).is_err(),
@@ -52,7 +52,7 @@ pub(crate) fn is_unclear(rule: &Rule, facts: &Facts<'_>) -> bool {
     })
 }
 
-/// Whether the rule looks at arguments.
+/// Whether the rule refers to arguments.
 pub(crate) fn reads_arguments(rule: &Rule) -> bool {
     rule.conditions.iter().any(|c| matches!(c.path, RulePath::Args(_)))
 }

@@ -1,10 +1,9 @@
-//! Counters in memory: a whole [`Usage`] as plain data, with admission and giving back.
+//! Counters in memory: [`Usage`] as plain data, with admission and refunds.
 //!
-//! For `tests:` of a document, for gateways without a store, and as the model other stores are
-//! compared with. It has no lock and no clock: deciding and admitting one call must happen while
-//! nobody else admits.
+//! Used for `tests:` of a document and as the model that stores are compared with. It has no lock and
+//! no clock: no other call may be admitted between deciding and admitting a call.
 //!
-//! Invariant: a call's counters are taken all or none, and given back to the window they came from.
+//! Invariant: a call's counters are taken all or none, and returned to the window they came from.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,7 +16,7 @@ use crate::{
     Amount, Claim, Exception, Period, Reservation, Take, Taken, Unavailable, Usage, Window, Yielded,
 };
 
-/// What has been used.
+/// The counters.
 #[derive(Debug, Default)]
 pub struct Ledger {
     counters: HashMap<String, (Period, Amount)>,
@@ -28,7 +27,7 @@ pub struct Ledger {
     exceptions: Vec<Exception>,
 }
 
-/// Who owns a value, and until when.
+/// The owners of a value, and until when.
 #[derive(Debug)]
 struct Owned {
     grants: HashSet<String>,
@@ -43,17 +42,17 @@ pub struct NoRoom {
     pub rule: Arc<str>,
 }
 
-/// What one admission took, to be given back or ended.
+/// What one admission took, to be returned or settled.
 #[derive(Debug, Default)]
 #[must_use = "calls in flight end only when their receipt is settled"]
 pub struct Receipt {
     taken: Vec<(String, Take)>,
-    /// When the call had been seen before, if it had.
+    /// The previous admission of the same call, if any.
     seen_before: Option<(String, (Timestamp, Window))>,
     at: Timestamp,
 }
 
-/// What became of a yielded value.
+/// The result of yielding a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
     /// The grant owns it now.
@@ -136,7 +135,7 @@ impl Ledger {
         }
     }
 
-    /// The call was never sent: everything goes back to the window it was taken from.
+    /// The call was never sent: returns everything to the window it was taken from.
     pub fn give_back(&mut self, receipt: Receipt) {
         let at = receipt.at;
         for (key, take) in receipt.taken {
@@ -174,7 +173,7 @@ impl Ledger {
         }
     }
 
-    /// Forgets what can no longer matter.
+    /// Removes what is no longer relevant.
     pub fn prune(&mut self, now: Timestamp) {
         self.counters.retain(|_, (period, _)| period.end > now);
         self.logs.retain(|_, (window, log)| {
@@ -186,8 +185,8 @@ impl Ledger {
         self.exceptions.retain(|exception| exception.expires > now);
     }
 
-    /// The clock was wrong and an operator said so: what counted at `from` counts at `to` just as
-    /// much. Calendar windows end where the next one begins after `to`.
+    /// An operator accepted another clock: moves everything from `from` to `to` and keeps the counts.
+    /// Calendar windows end where the next one begins after `to`.
     pub fn rebase(&mut self, from: Timestamp, to: Timestamp) {
         let by = to.duration_since(from);
         let moved = |at: Timestamp| at.checked_add(by).unwrap_or(to);
@@ -202,7 +201,7 @@ impl Ledger {
         self.owned.values_mut().for_each(|owned| owned.until = moved(owned.until));
     }
 
-    /// Records that a grant was given a value.
+    /// Records that a grant received a value.
     pub fn own(
         &mut self,
         yielded: &Yielded,
@@ -232,7 +231,7 @@ impl Ledger {
         Ownership::Recorded
     }
 
-    /// Forgets a value that was ended.
+    /// Removes a value that was ended.
     pub fn end(&mut self, server: &str, kind: &str, value: &str) {
         self.owned.remove(&(server.to_owned(), kind.to_owned(), value.to_owned()));
     }

@@ -1,13 +1,13 @@
-//! The policy engine: reads the policy language, tells every mistake, decides calls, explains.
+//! The policy engine: parses the policy language, reports every problem, decides calls, explains.
 //!
-//! Text goes through [`Policy::load`] and becomes either problems or a [`Policy`]; [`decide`] takes
-//! the policy, a [`Call`], what has been used ([`Usage`]) and the time, and gives a [`Verdict`].
+//! [`Policy::load`] turns a text into problems and, if none is an error, a [`Policy`]. [`decide`] takes
+//! the policy, a [`Call`], the current [`Usage`] and the time, and returns a [`Verdict`].
 //!
 //! Invariant: pure. No clock, no files, no environment, no randomness; time and usage are
 //! arguments, and the same input gives the same verdict, byte for byte.
-//! Invariant: fail closed. What cannot be decided is denied; what cannot be read is refused.
-//! Invariant: no rounding in any comparison; one that comes out differently once readers have rounded
-//! denies.
+//! Invariant: fail closed. A call that cannot be decided is denied; a document that cannot be parsed is
+//! rejected.
+//! Invariant: comparisons never round; one whose result depends on rounding denies.
 //!
 //! Start reading at [`decide`], then `truth` (conditions), `limit` (counters), `lower` (parsing).
 
@@ -34,7 +34,6 @@ mod limit;
 mod lint;
 mod lower;
 mod model;
-mod node;
 mod number;
 mod ownership;
 mod path;
@@ -46,31 +45,34 @@ mod scenario;
 mod schema;
 mod scope;
 mod section;
+mod syntax;
 mod truth;
 mod uri;
 mod usage;
 mod verdict;
 mod window;
 
-pub use call::{Approval, Call, Class, Identity, SessionFacts};
+pub use call::{Approval, Call, Identity, SessionFacts};
 pub use code::{Code, Severity};
-pub use decide::{Examined, conclude, decide, examine, is_call_hidden, is_hidden};
+pub use decide::{Examined, conclude, decide, examine, is_call_hidden, is_hidden, is_listed};
 pub use digest::{Digest, argument_digest};
 pub use explain::{ExplainedRule, Explanation, LimitState, explain, limits, locate};
 pub use format::format;
-pub use glob::Glob;
+pub use glob::{Glob, GlobError};
 pub use import::{Imported, import_intercept};
 pub use known::{Known, KnownTool};
 pub use ledger::{Ledger, NoRoom, Ownership, Receipt};
 pub use lower::METHODS_WITHOUT_PERMISSION;
-pub use node::MAX_BYTES;
 pub use number::{Amount, AmountError};
 pub use ownership::{Ended, Outcome, Yielded};
 pub use policy::{Loaded, Policy};
-pub use problem::{Problem, Span};
+pub use problem::{Problem, similar};
 pub use recommended::RECOMMENDED;
 pub use scenario::{TestReport, TestResult};
 pub use schema::json_schema;
+pub use syntax::MAX_BYTES;
+pub use toolgate_catalog::Class;
+pub use toolgate_yaml::Span;
 pub use uri::normal_uri;
 pub use usage::{Claim, Counted, Exception, ExceptionFacts, Taken, UNUSED, Unavailable, Usage};
 pub use verdict::{

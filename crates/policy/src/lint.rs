@@ -1,4 +1,4 @@
-//! What is allowed but doubtful, and what contradicts itself across entries.
+//! Warnings about valid documents, and contradictions between entries.
 
 use crate::{
     Class, Code, Known,
@@ -9,7 +9,7 @@ use crate::{
     problem::{Findings, nearest},
 };
 
-/// Checks a document that could be read.
+/// Checks a document that was lowered.
 pub(crate) fn check(document: &Document, known: &Known, findings: &mut Findings<'_>) {
     let classes = document.classes.iter().map(|(_, entry)| entry);
     let tools = document.tools.iter().map(|(_, entry)| &**entry);
@@ -24,11 +24,12 @@ pub(crate) fn check(document: &Document, known: &Known, findings: &mut Findings<
     for (key, entry) in &document.tools {
         names_nothing(document, key, entry, findings);
         dangerous_glob(key, entry, known, findings);
-        unknown_tool(key, known, findings);
     }
+    let keys = document.tools.iter().map(|(key, _)| key);
+    keys.chain(&document.hide).for_each(|key| unknown_tool(key, known, findings));
 }
 
-/// Whether `wide` matches everything `narrow` does, as far as that is plain to see.
+/// Whether `wide` certainly matches everything that `narrow` does.
 fn covers(wide: &ToolKey, narrow: &ToolKey) -> bool {
     let server = match (&wide.server, &narrow.server) {
         (None, _) => true,
@@ -61,14 +62,14 @@ fn hidden_with_limits(document: &Document, findings: &mut Findings<'_>) {
                 Code::HiddenWithLimits,
                 key.span,
                 format!("`{}` has limits, but `hide` covers it with `{}`", key.text, hide.text),
-                "take it out of `hide`, or take the entry away",
+                "remove it from `hide`, or remove the entry",
             );
         }
     }
 }
 
-/// The key among `keys` that covers `narrow`. Globs against globs are compared one by one, so only
-/// as many as stay cheap.
+/// The key among `keys` that covers `narrow`. Globs are compared with globs one by one, so their
+/// number is capped.
 fn covering<'k>(keys: &'k [ToolKey], index: &Index, narrow: &ToolKey) -> Option<&'k ToolKey> {
     match narrow.tool.exact() {
         Some(name) => index
@@ -85,7 +86,7 @@ fn always_denies(entry: &Entry) -> bool {
         || entry.deny_if.iter().any(|p| matches!(&p.test, Test::All(tests) if tests.is_empty()))
 }
 
-/// An entry that only opens or limits, under a stricter one that denies all of it.
+/// Reports an entry that has no effect because a stricter one denies all of its tools.
 fn without_effect(document: &Document, findings: &mut Findings<'_>) {
     let strict: Vec<ToolKey> = document
         .tools
@@ -121,7 +122,7 @@ fn unreachable(entry: &Entry, findings: &mut Findings<'_>) {
             Code::Unreachable,
             entry.span,
             format!("{what} of `{}` can never apply: {why}", entry.pointer),
-            "take away what is not meant",
+            "remove what is not needed",
         );
     };
     let others = !entry.require.is_empty()
@@ -154,8 +155,8 @@ fn session_scopes(entry: &Entry, findings: &mut Findings<'_>) {
             findings.add(
                 Code::SessionScope,
                 span,
-                "an agent that reconnects has a new session and the whole limit again",
-                "use `scope: grant` unless that is what you want",
+                "an agent that reconnects starts a new session, with the full limit",
+                "use `scope: grant` to keep the count across sessions",
             );
         }
     }
@@ -170,7 +171,7 @@ fn regexes(entry: &Entry, findings: &mut Findings<'_>) {
                 findings.add(
                     Code::Unanchored,
                     condition.span,
-                    format!("`{text}` is found anywhere in the text, so more passes than it says"),
+                    format!("`{text}` matches anywhere in the text, so text around it passes too"),
                     "use `op: matches`, which is anchored, or write `^…$`",
                 );
             }
@@ -193,7 +194,7 @@ fn positive(test: &Test, visit: &mut dyn FnMut(&Condition)) {
     }
 }
 
-/// Conditions whose answer does not depend on the call.
+/// Reports conditions whose result does not depend on the call.
 fn constants(entry: &Entry, findings: &mut Findings<'_>) {
     let mut empty = |predicate: &Predicate| {
         let mut conditions = Vec::new();
@@ -208,8 +209,11 @@ fn constants(entry: &Entry, findings: &mut Findings<'_>) {
                 findings.add(
                     Code::NeverTrue,
                     condition.span,
-                    format!("`{}` of an empty list has only one answer", condition.op.as_str()),
-                    "write the values that are meant",
+                    format!(
+                        "`{}` with an empty list gives the same result for every call",
+                        condition.op.as_str()
+                    ),
+                    "list the values to compare with",
                 );
             }
         }
@@ -221,7 +225,7 @@ fn constants(entry: &Entry, findings: &mut Findings<'_>) {
                 Code::NeverTrue,
                 predicate.span,
                 "a `require` without conditions always holds",
-                "write the condition that is meant, or take it away",
+                "add a condition, or remove the predicate",
             );
         }
     }
@@ -238,8 +242,8 @@ fn names_nothing(document: &Document, key: &ToolKey, entry: &Entry, findings: &m
         findings.add(
             Code::NothingNamed,
             key.span,
-            format!("under `default: deny` the key `{}` opens no tool", key.text),
-            "name the tools, open classes with `action: allow`, or write `default: allow`",
+            format!("under `default: deny` the key `{}` allows no tool", key.text),
+            "name the tools, allow classes with `action: allow`, or write `default: allow`",
         );
     }
 }
@@ -261,7 +265,7 @@ fn dangerous_glob(key: &ToolKey, entry: &Entry, known: &Known, findings: &mut Fi
         findings.add(
             Code::DestructiveGlob,
             key.span,
-            format!("`{}` opens destructive tools such as `{example}`", key.text),
+            format!("`{}` allows destructive tools such as `{example}`", key.text),
             "name the tools one by one, or add `approve: {}`",
         );
     }
@@ -269,11 +273,18 @@ fn dangerous_glob(key: &ToolKey, entry: &Entry, known: &Known, findings: &mut Fi
 
 fn unknown_tool(key: &ToolKey, known: &Known, findings: &mut Findings<'_>) {
     let Some(tools) = &known.tools else { return };
-    if tools.iter().any(|tool| key.matches(&tool.server, &tool.name)) {
+    if key.literals() == 0 || tools.iter().any(|tool| key.matches(&tool.server, &tool.name)) {
         return;
     }
-    let hint = match nearest(&key.text, tools.iter().map(|t| t.name.as_str())) {
+    let of_key = |server: &str| key.server.as_ref().is_none_or(|glob| glob.matches(server));
+    let meant = key.tool.exact().and_then(|name| {
+        let names = tools.iter().filter(|tool| of_key(&tool.server)).map(|tool| &*tool.name);
+        nearest(name, names)
+    });
+    let hint = match meant {
         Some(name) => format!("did you mean `{name}`?"),
+        // A server that was never listed may have it.
+        None if known.unlisted.iter().any(|server| of_key(server)) => return,
         None => "check the name with `toolgate tool list`".to_owned(),
     };
     findings.add(

@@ -1,13 +1,14 @@
-//! From a tree to a document: every key checked, every problem collected.
+//! Lowers a tree to a document, checks every key and collects every problem.
 //!
-//! One file per part of the language. The methods here read single values and say what is wrong
-//! with them in the user's words.
+//! One file per part of the language. The methods here read single values.
 //!
-//! Invariant: reading goes on after a problem, so that one run tells all of them.
+//! Invariant: reading continues after a problem, so that one run reports all of them.
 
 mod document;
 mod entry;
+mod example;
 mod limit;
+mod operand;
 mod ownership;
 mod predicate;
 mod rule;
@@ -17,11 +18,11 @@ mod section;
 use std::{collections::HashMap, sync::Arc};
 
 use crate::{
-    Amount, Code, Known, Window,
+    Amount, Code, Known, Span, Window,
     glob::Glob,
     model::ToolKey,
-    node::{Key, Kind, Node},
-    problem::{Findings, Span, nearest},
+    problem::{Findings, nearest},
+    syntax::{Key, Member, Node, Value, type_name},
 };
 
 pub(crate) use document::document;
@@ -29,12 +30,12 @@ pub(crate) use entry::default_approve;
 pub(crate) use predicate::conditions;
 pub use section::METHODS_WITHOUT_PERMISSION;
 
-/// The state of one reading.
+/// The state while one document is lowered.
 pub(crate) struct Reader<'r, 's> {
     pub(crate) findings: &'r mut Findings<'s>,
     pub(crate) known: &'r Known,
     pub(crate) regexes: usize,
-    /// Counters of Intercept's rules: (entry key, counter) → window.
+    /// Counters of Intercept rules: (entry key, counter) → window.
     pub(crate) states: HashMap<(String, String), Window>,
 }
 
@@ -44,11 +45,15 @@ impl<'r, 's> Reader<'r, 's> {
     }
 
     fn wrong_type(&mut self, node: &Node, what: &str, wanted: &str) {
+        let key = what.trim_matches('`');
+        // A description such as `a limit` is not input and has no backticks.
+        let shown = if key.contains(' ') { key.to_owned() } else { format!("`{key}`") };
+        let hint = example::hint(key, node).unwrap_or_else(|| format!("write {wanted}"));
         self.findings.add(
             Code::WrongType,
             node.span,
-            format!("`{what}` is {}, not {wanted}", node.what()),
-            format!("write {wanted}"),
+            format!("{shown} is {}, not {wanted}", type_name(node)),
+            hint,
         );
     }
 
@@ -58,9 +63,9 @@ impl<'r, 's> Reader<'r, 's> {
         node: &'n Node,
         what: &str,
         allowed: &[&'static str],
-    ) -> Option<&'n [(Key, Node)]> {
+    ) -> Option<&'n [Member]> {
         let members = self.members(node, what)?;
-        for (key, _) in members {
+        for Member { key, .. } in members {
             if !allowed.contains(&key.text.as_str()) {
                 self.unknown_key(key, what, allowed);
             }
@@ -68,8 +73,8 @@ impl<'r, 's> Reader<'r, 's> {
         Some(members)
     }
 
-    fn members<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [(Key, Node)]> {
-        if let Kind::Map(members) = &node.kind {
+    fn members<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [Member]> {
+        if let Value::Map(members) = node.value() {
             Some(members)
         } else {
             self.wrong_type(node, what, "a mapping");
@@ -91,7 +96,7 @@ impl<'r, 's> Reader<'r, 's> {
     }
 
     fn list<'n>(&mut self, node: &'n Node, what: &str) -> &'n [Node] {
-        if let Kind::List(items) = &node.kind {
+        if let Value::List(items) = node.value() {
             items
         } else {
             self.wrong_type(node, what, "a list");
@@ -100,13 +105,13 @@ impl<'r, 's> Reader<'r, 's> {
     }
 
     fn string<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n str> {
-        match &node.kind {
-            Kind::String(text) => Some(text),
-            Kind::Number(_) | Kind::Bool(_) | Kind::Null => {
+        match node.value() {
+            Value::Text(text) => Some(text),
+            Value::Number(_) | Value::AmbiguousNumber(_) | Value::Bool(_) | Value::Null => {
                 self.wrong_type(node, what, "a string (quote it)");
                 None
             }
-            Kind::List(_) | Kind::Map(_) => {
+            Value::List(_) | Value::Map(_) => {
                 self.wrong_type(node, what, "a string");
                 None
             }
@@ -120,7 +125,7 @@ impl<'r, 's> Reader<'r, 's> {
                 Code::EmptyName,
                 node.span,
                 format!("`{what}` is empty"),
-                "write a name, or take the key away",
+                "write a name, or remove the key",
             );
             return None;
         }
@@ -133,7 +138,7 @@ impl<'r, 's> Reader<'r, 's> {
     }
 
     fn flag(&mut self, node: &Node, what: &str) -> Option<bool> {
-        if let Kind::Bool(flag) = node.kind {
+        if let Value::Bool(flag) = node.value() {
             Some(flag)
         } else {
             self.wrong_type(node, what, "`true` or `false`");
@@ -141,10 +146,10 @@ impl<'r, 's> Reader<'r, 's> {
         }
     }
 
-    /// One of a few words.
+    /// One of a few keywords.
     fn word<T: Copy>(&mut self, node: &Node, what: &str, words: &[(&'static str, T)]) -> Option<T> {
         let names: Vec<&'static str> = words.iter().map(|(name, _)| *name).collect();
-        let Kind::String(text) = &node.kind else {
+        let Value::Text(text) = node.value() else {
             self.wrong_type(node, what, &format!("one of {}", quoted(&names)));
             return None;
         };
@@ -166,7 +171,7 @@ impl<'r, 's> Reader<'r, 's> {
 
     /// A whole number of at least `least`.
     fn whole(&mut self, node: &Node, what: &str, least: u64) -> Option<u64> {
-        let Kind::Number(text) = &node.kind else {
+        let Value::Number(text) = node.value() else {
             self.wrong_type(node, what, "a whole number");
             return None;
         };
@@ -185,7 +190,7 @@ impl<'r, 's> Reader<'r, 's> {
     }
 
     fn amount(&mut self, node: &Node, what: &str) -> Option<Amount> {
-        let Kind::Number(text) = &node.kind else {
+        let Value::Number(text) = node.value() else {
             self.wrong_type(node, what, "a number");
             return None;
         };
@@ -203,9 +208,9 @@ impl<'r, 's> Reader<'r, 's> {
 
     /// A window or duration: a word, `15m`, or a number of seconds.
     fn window(&mut self, node: &Node, what: &str) -> Option<Window> {
-        let (parsed, text) = match &node.kind {
-            Kind::String(text) => (Window::parse(text), text.as_str()),
-            Kind::Number(text) => (text.parse().ok().and_then(Window::seconds), text.as_str()),
+        let (parsed, text) = match node.value() {
+            Value::Text(text) => (Window::parse(text), text),
+            Value::Number(text) => (text.parse().ok().and_then(Window::seconds), text),
             _ => {
                 self.wrong_type(node, what, "a duration such as `15m`");
                 return None;
@@ -247,8 +252,8 @@ impl<'r, 's> Reader<'r, 's> {
                 self.findings.add(
                     Code::BadGlob,
                     span,
-                    format!("`{text}` is no glob: {why}"),
-                    "globs know `*`, `?`, `[abc]`, `[a-z]`, `[!a]` and `\\`",
+                    format!("`{text}` is not a valid glob: {why}"),
+                    "globs support `*`, `?`, `[abc]`, `[a-z]`, `[!a]` and `\\`",
                 );
                 None
             }
@@ -285,10 +290,11 @@ pub(crate) fn pointer(base: &str, step: &str) -> Arc<str> {
     format!("{base}/{}", step.replace('~', "~0").replace('/', "~1")).into()
 }
 
-pub(crate) fn find<'n>(members: &'n [(Key, Node)], name: &str) -> Option<&'n Node> {
-    members.iter().find(|(key, _)| key.text == name).map(|(_, node)| node)
+pub(crate) fn find<'n>(members: &'n [Member], name: &str) -> Option<&'n Node> {
+    members.iter().find(|member| member.key.text == name).map(|member| &member.value)
 }
 
-pub(crate) fn key_span(members: &[(Key, Node)], name: &str) -> Span {
-    members.iter().find(|(key, _)| key.text == name).map(|(key, _)| key.span).unwrap_or_default()
+pub(crate) fn key_span(members: &[Member], name: &str) -> Span {
+    let found = members.iter().find(|member| member.key.text == name);
+    found.map(|member| member.key.span).unwrap_or_default()
 }

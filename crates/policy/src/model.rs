@@ -1,25 +1,23 @@
-//! A document as meant: checked, compiled where that pays, every rule with its name.
+//! A lowered document: checked, compiled where useful, every rule with its name.
 //!
-//! Invariant: whatever stands here can be decided; what cannot is a problem before.
+//! Invariant: every value of these types can be decided; anything else is reported as a problem
+//! before.
+
+mod condition;
 
 use std::sync::Arc;
 
 use jiff::{Timestamp, tz::TimeZone};
-use regex::Regex;
 
-use crate::{
-    Amount, Class, Window,
-    choices::{Choices, Hosts},
-    glob::Glob,
-    path::Path,
-    problem::Span,
-    scalar::Scalar,
-};
+use crate::{Amount, Class, Span, Window, glob::Glob, path::Path};
+pub(crate) use condition::{Condition, Op, Operand, Predicate, Test};
 
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) shadow: Shadow,
     pub(crate) default_allow: bool,
+    /// Lists tools under `(default deny)` too.
+    pub(crate) list_all: bool,
     pub(crate) zone: TimeZone,
     pub(crate) zone_name: String,
     pub(crate) hide: Vec<ToolKey>,
@@ -27,7 +25,7 @@ pub(crate) struct Document {
     pub(crate) all_tools: Option<Entry>,
     /// Sorted by class.
     pub(crate) classes: Vec<(Class, Entry)>,
-    /// Boxed: there may be tens of thousands, and they are sorted.
+    /// Boxed, because there may be tens of thousands, and they are sorted.
     pub(crate) tools: Vec<(ToolKey, Box<Entry>)>,
     pub(crate) resources: Section,
     pub(crate) prompts: Section,
@@ -60,7 +58,7 @@ pub(crate) struct ToolKey {
     pub(crate) text: String,
     pub(crate) server: Option<Glob>,
     pub(crate) tool: Glob,
-    /// A key that names a server is also the name of a tool that is called exactly so.
+    /// A key with a server also matches a tool whose own name is the whole key.
     pub(crate) whole: Option<Glob>,
     pub(crate) folded: FoldedKey,
     pub(crate) span: Span,
@@ -90,7 +88,7 @@ impl ToolKey {
         whole || (self.is_of(server) && self.tool.matches(tool))
     }
 
-    /// Whether it matches what a name folds to, but not the name.
+    /// Whether it matches the folded name, but not the name.
     pub(crate) fn is_imitated(&self, server: &str, tool: &str, folded: &str) -> bool {
         let whole = self.folded.whole.as_ref().is_some_and(|glob| glob.matches(folded));
         (whole || (self.is_of(server) && self.folded.tool.matches(folded)))
@@ -105,20 +103,20 @@ impl ToolKey {
         self.tool.literals + self.server.as_ref().map_or(0, |glob| glob.literals)
     }
 
-    /// Whether it stands for one tool name (on one server or on all).
+    /// Whether it matches one tool name only (on one server or on all).
     pub(crate) fn is_exact(&self) -> bool {
         self.tool.exact().is_some() && self.server.as_ref().is_none_or(|g| g.exact().is_some())
     }
 }
 
-/// What an entry of `tools`, `classes` or `all_tools` says.
+/// An entry of `tools`, `classes` or `all_tools`.
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
     /// `/tools/close`: the entry's own name, also in counters.
     pub(crate) pointer: Arc<str>,
-    /// Whether it opens the tools it matches under `default: deny`, shadow aside.
+    /// Whether it allows the tools it matches under `default: deny`, unless it is in shadow.
     pub(crate) names: bool,
-    /// What is reported when the entry opens a tool.
+    /// The rule that is reported if the entry allows a tool.
     pub(crate) opens: Arc<str>,
     pub(crate) action: Option<Action>,
     /// `/tools/close/action`.
@@ -146,101 +144,11 @@ pub(crate) enum Action {
     RequireApproval,
 }
 
-#[derive(Debug)]
-pub(crate) struct Predicate {
-    pub(crate) rule: Arc<str>,
-    pub(crate) on_deny: Option<String>,
-    pub(crate) test: Test,
-    pub(crate) span: Span,
-}
-
-#[derive(Debug)]
-pub(crate) enum Test {
-    All(Vec<Test>),
-    Any(Vec<Test>),
-    Not(Box<Test>),
-    Condition(Condition),
-}
-
-impl Test {
-    pub(crate) fn conditions<'t>(&'t self, out: &mut Vec<&'t Condition>) {
-        match self {
-            Test::All(tests) | Test::Any(tests) => tests.iter().for_each(|t| t.conditions(out)),
-            Test::Not(test) => test.conditions(out),
-            Test::Condition(condition) => out.push(condition),
-        }
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct Condition {
-    pub(crate) path: Path,
-    pub(crate) op: Op,
-    pub(crate) operand: Operand,
-    pub(crate) span: Span,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Op {
-    Eq,
-    Neq,
-    In,
-    NotIn,
-    Lt,
-    Lte,
-    Gt,
-    Gte,
-    Regex,
-    Contains,
-    Exists,
-    StartsWith,
-    EndsWith,
-    Matches,
-    HostIn,
-    Owned,
-}
-
-impl Op {
-    pub(crate) const ALL: [(&'static str, Op); 16] = [
-        ("eq", Op::Eq),
-        ("neq", Op::Neq),
-        ("in", Op::In),
-        ("not_in", Op::NotIn),
-        ("lt", Op::Lt),
-        ("lte", Op::Lte),
-        ("gt", Op::Gt),
-        ("gte", Op::Gte),
-        ("regex", Op::Regex),
-        ("contains", Op::Contains),
-        ("exists", Op::Exists),
-        ("starts_with", Op::StartsWith),
-        ("ends_with", Op::EndsWith),
-        ("matches", Op::Matches),
-        ("host_in", Op::HostIn),
-        ("owned", Op::Owned),
-    ];
-
-    pub(crate) fn as_str(self) -> &'static str {
-        Self::ALL.iter().find(|(_, op)| *op == self).map_or("", |(name, _)| name)
-    }
-}
-
-/// What a condition compares with, already fitting its operator.
-#[derive(Debug)]
-pub(crate) enum Operand {
-    Scalar(Scalar),
-    List(Choices),
-    Pattern(Box<Regex>, String),
-    Text(String),
-    Flag(bool),
-    /// Host names, in the form URLs give them.
-    Hosts(Hosts),
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct Approve {
     pub(crate) rule: Arc<str>,
-    pub(crate) wait: Window,
+    /// `None` for `0s`: the call does not wait.
+    pub(crate) wait: Option<Window>,
     pub(crate) expires: Window,
     pub(crate) approvers: Vec<String>,
     pub(crate) people: u32,
@@ -281,7 +189,7 @@ pub(crate) struct Limit {
     pub(crate) scope: Scope,
     pub(crate) increment: Increment,
     pub(crate) sliding: bool,
-    /// Days of Intercept's counters are UTC days whatever the document's zone is.
+    /// Days of Intercept counters are UTC days, whatever the document's time zone is.
     pub(crate) utc: bool,
     pub(crate) on_deny: Option<String>,
     pub(crate) span: Span,
@@ -327,7 +235,7 @@ pub(crate) struct Ends {
     pub(crate) path: Path,
 }
 
-/// One of Intercept's rules, with Intercept's meaning.
+/// An Intercept rule, with Intercept's semantics.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) pointer: Arc<str>,
@@ -375,7 +283,7 @@ pub(crate) struct Section {
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) glob: Glob,
-    /// For what names are read as: folded names, normalised URIs.
+    /// For folded names and normalised URIs.
     pub(crate) read: Glob,
     pub(crate) text: String,
     /// `/resources/deny/0`.
@@ -405,7 +313,7 @@ pub(crate) struct TestCall {
     pub(crate) server: Option<String>,
     pub(crate) tool: String,
     pub(crate) class: Option<Class>,
-    /// None stands for whatever arguments.
+    /// `None` for any arguments.
     pub(crate) args: Option<String>,
     pub(crate) grant: Option<String>,
     pub(crate) identity: Option<String>,

@@ -47,7 +47,7 @@ impl<'a> Number<'a> {
         Some(Self { negative, whole, fraction, zeros, magnitude })
     }
 
-    /// How two spellings compare by exact value; `None` if one of them is no number.
+    /// How two spellings compare by exact value; `None` if one of them is not a number.
     pub(crate) fn compare_texts(a: &str, b: &str) -> Option<Ordering> {
         // Most numbers are short and whole, and the machine compares those by itself.
         if let (Some(a), Some(b)) = (short_integer(a), short_integer(b)) {
@@ -229,7 +229,12 @@ impl Amount {
         for digit in number.digits() {
             place -= 1;
             match u32::try_from(place) {
-                Ok(power) => value += u128::from(digit - b'0') * 10u128.pow(power),
+                Ok(power) => {
+                    // 4·10²⁰ and more do not fit into the units either.
+                    let part = 10u128.pow(power).checked_mul(u128::from(digit - b'0'));
+                    let sum = part.and_then(|part| value.checked_add(part));
+                    value = sum.ok_or(AmountError::TooLarge)?;
+                }
                 Err(_) if digit == b'0' => {}
                 Err(_) => return Err(AmountError::TooFine),
             }

@@ -1,4 +1,4 @@
-//! What a result yields and ends: ids that belong to the grant that was given them.
+//! Ownership of ids: what a result yields and ends.
 
 use toolgate_json::walk::Walk;
 
@@ -9,7 +9,7 @@ use crate::{
     truth::{Facts, owned_value},
 };
 
-/// A value the grant is given by a result.
+/// A value that a result yields to the grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Yielded {
     /// The server it belongs to.
@@ -20,13 +20,13 @@ pub struct Yielded {
     pub value: String,
     /// How long it is remembered.
     pub keep: Window,
-    /// Another grant may be given it too.
+    /// Several grants may own it.
     pub shared: bool,
     /// All grants of the identity own it.
     pub by_identity: bool,
 }
 
-/// A value that is over.
+/// A value that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// The server it belonged to.
@@ -37,17 +37,17 @@ pub struct Ended {
     pub value: String,
 }
 
-/// What a result changes about ownership.
+/// The changes of ownership by a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Given to the grant.
+    /// Yielded to the grant.
     pub yields: Vec<Yielded>,
-    /// Over.
+    /// Ended.
     pub ends: Vec<Ended>,
 }
 
 impl Policy {
-    /// Whether results of this call must be looked into at all.
+    /// Whether results of this call can yield or end anything.
     pub fn watches_result(&self, call: &Call<'_>) -> bool {
         let entries = self.entries(call);
         entries.iter().any(|entry| !entry.yields.is_empty() || !entry.ends.is_empty())

@@ -1,4 +1,4 @@
-//! Paths: where a condition looks. `args.a.b`, `args.items[any].x`, `args."a.b"`, `identity.name`…
+//! Paths of conditions: `args.a.b`, `args.items[any].x`, `args."a.b"`, `identity.name`…
 
 use crate::problem::nearest;
 
@@ -57,7 +57,7 @@ pub(crate) const FACTS: [(&str, Root); 12] = [
 /// Arguments nested deeper never reach a policy.
 const MAX_SEGMENTS: usize = 64;
 
-/// What is wrong with a path, and what to write instead.
+/// A problem of a path, with a hint.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PathError {
     pub(crate) message: String,
@@ -83,7 +83,7 @@ impl Path {
             let segments = segments(rest)?;
             Ok(Self { text: text.to_owned(), root: *root, segments })
         } else {
-            Err(wrong(format!("`{name}` is no list"), format!("write `{name}`")))
+            Err(wrong(format!("`{name}` is not a list"), format!("write `{name}`")))
         }
     }
 
@@ -95,7 +95,7 @@ impl Path {
         };
         let segments = segments(rest)?;
         if segments.is_empty() {
-            return Err(wrong(format!("the path `{text}` names nothing"), hint));
+            return Err(wrong(format!("the path `{text}` names no argument"), hint));
         }
         Ok(Self { text: text.to_owned(), root, segments })
     }
@@ -137,7 +137,7 @@ fn segments(rest: &str) -> Result<Vec<Segment>, PathError> {
         segments.push(segment);
         rest = behind;
         if segments.len() > MAX_SEGMENTS {
-            return Err(wrong("the path goes too deep", "arguments are at most 64 levels deep"));
+            return Err(wrong("the path is too deep", "arguments are at most 64 levels deep"));
         }
     }
     Ok(segments)
@@ -159,10 +159,10 @@ fn bracket(text: &str) -> Result<(Segment, &str), PathError> {
         }
         digits if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
             let index =
-                digits.parse().map_err(|_| wrong(format!("`[{digits}]` is too far"), HINT))?;
+                digits.parse().map_err(|_| wrong(format!("`[{digits}]` is too large"), HINT))?;
             Segment::Index(index)
         }
-        other => return Err(wrong(format!("`[{other}]` is no index"), HINT)),
+        other => return Err(wrong(format!("`[{other}]` is not an index"), HINT)),
     };
     Ok((segment, behind))
 }
@@ -172,7 +172,7 @@ fn plain_key(text: &str) -> Result<(Segment, &str), PathError> {
     let (name, behind) = text.split_at_checked(end).unwrap_or((text, ""));
     if name.is_empty() || name.contains(['"', ']']) || name.contains(char::is_whitespace) {
         return Err(wrong(
-            format!("`{name}` is no name in a path"),
+            format!("`{name}` is not a valid name in a path"),
             "quote names with dots, blanks or brackets: `args.\"a.b\"`",
         ));
     }
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_says_what_to_write() {
+    fn an_invalid_path_gets_a_hint() {
         for (text, hint) in [
             ("args", "args.amount"),
             ("args.", "quote names"),

@@ -11,12 +11,12 @@ use crate::{
     index::{Index, Matches},
     lint,
     lower::{self, Reader},
-    model::{Action, Approve, Document, Entry, Section},
-    node,
+    model::{Action, Approve, Document, Entry, Section, Shadow},
     problem::Findings,
+    syntax,
 };
 
-/// A document that was read: the problems, and the policy if there is no error among them.
+/// A loaded document: its problems, and the policy if none of them is an error.
 #[derive(Debug)]
 pub struct Loaded {
     /// All problems, in the order of the source.
@@ -43,7 +43,7 @@ pub(crate) struct Words {
     pub(crate) hidden: Arc<str>,
     pub(crate) default_deny: Arc<str>,
     pub(crate) repeat: Arc<str>,
-    /// How `approve_if` asks.
+    /// The approval of `approve_if`.
     pub(crate) approve: Approve,
 }
 
@@ -51,10 +51,10 @@ pub(crate) struct Words {
 /// most literal to the least, the class, `all_tools`.
 pub(crate) type Entries<'p> = SmallVec<[&'p Entry; 8]>;
 
-/// Where they stand in the document, in that order.
+/// Their positions in the document, in that order.
 pub(crate) type Places = SmallVec<[Place; 8]>;
 
-/// Where an entry stands.
+/// The position of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// The key of `tools` at this position.
@@ -67,7 +67,7 @@ impl Policy {
     /// Reads, checks and compiles a document. `name` is the policy's name: counters belong to it.
     pub fn load(name: &str, source: &str, known: &Known) -> Loaded {
         let mut findings = Findings::new(source);
-        let document = node::parse(source, &mut findings)
+        let document = syntax::parse(source, &mut findings)
             .and_then(|root| lower::document(&mut Reader::new(&mut findings, known), &root));
         if let Some(document) = &document {
             lint::check(document, known, &mut findings);
@@ -112,8 +112,8 @@ impl Policy {
         &self.name
     }
 
-    /// SHA-256 over the document's meaning: comments, order of keys, `description` and `tests`
-    /// do not count.
+    /// SHA-256 over the document's meaning, without comments, order of keys, `description` and
+    /// `tests`.
     pub fn hash(&self) -> &str {
         &self.hash
     }
@@ -144,12 +144,29 @@ impl Policy {
         self.document.repeat.is_some() || self.all_entries().any(|e| e.repeats.is_some())
     }
 
-    /// Whether some tool, prompt or resource may be hidden, so that lists must be looked through.
+    /// Whether some tool, prompt or resource may be left out of lists, so that they must be
+    /// filtered. A document that is always in shadow leaves out nothing.
     pub fn may_hide(&self) -> bool {
         let sections = [&self.document.resources, &self.document.prompts];
-        !self.document.hide.is_empty()
-            || self.all_entries().any(|entry| entry.action == Some(Action::Hide))
-            || sections.iter().any(|section| !section.default_allow || !section.hide.is_empty())
+        self.document.shadow != Shadow::Always
+            && (!self.document.hide.is_empty()
+                || !self.names_every_tool()
+                || self.all_entries().any(|entry| entry.action == Some(Action::Hide))
+                || sections
+                    .iter()
+                    .any(|section| !section.default_allow || !section.hide.is_empty()))
+    }
+
+    /// Whether every tool is listed unless it is hidden: by default, or because every class is
+    /// allowed.
+    fn names_every_tool(&self) -> bool {
+        let Document { default_allow, list_all, classes, .. } = &self.document;
+        let allows = |class: &Class| {
+            classes
+                .iter()
+                .any(|(of, entry)| of == class && entry.names && entry.shadow == Shadow::No)
+        };
+        *default_allow || *list_all || Class::ALL.iter().all(allows)
     }
 
     /// Every argument path that some rule names, sorted: the `facts` of an audit row.
@@ -186,7 +203,7 @@ impl Policy {
         self.places(call).into_iter().filter_map(|place| self.entry(place)).collect()
     }
 
-    /// Where the entries that apply to a call stand, by every name of its tool.
+    /// The positions of the entries that apply to a call, by every name of its tool.
     pub(crate) fn places(&self, call: &Call<'_>) -> Places {
         let mut keys = self.keys(call.server, call.tool);
         if !call.aliases.is_empty() {
@@ -195,6 +212,11 @@ impl Policy {
             }
             keys.sort_unstable();
             keys.dedup();
+        }
+        if call.is_my_permissions() {
+            // Only an entry that names it applies.
+            let names = |at: &usize| self.document.tools.get(*at).is_some_and(|(_, it)| it.names);
+            return keys.into_iter().filter(names).map(Place::Tool).collect();
         }
         let mut places: Places = keys.into_iter().map(Place::Tool).collect();
         let class = call.class;
@@ -207,7 +229,7 @@ impl Policy {
         places
     }
 
-    /// The entry that stands there.
+    /// The entry at a position.
     pub(crate) fn entry(&self, place: Place) -> Option<&Entry> {
         match place {
             Place::Tool(at) => self.document.tools.get(at).map(|(_, entry)| &**entry),
@@ -216,7 +238,7 @@ impl Policy {
         }
     }
 
-    /// Where the keys stand that match a name.
+    /// The positions of the keys that match a name.
     fn keys(&self, server: &str, tool: &str) -> Matches {
         let mut keys = self.tools.candidates(tool);
         let matches = |at: &mut usize| {

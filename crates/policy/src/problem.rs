@@ -1,22 +1,13 @@
 //! Problems of a document: what is wrong, where, and what to write instead.
 //!
-//! Invariant: a problem always has a place in the source, a stable [`Code`] and a message in the
-//! user's words; reading never stops at the first one. Start at [`Problem::render`].
+//! Invariant: a problem has a position, a stable [`Code`], a message and a hint. Start at
+//! [`Problem::render`].
 
 use serde::Serialize;
 
-use crate::{Code, Severity};
+use crate::{Code, Severity, Span};
 
-/// A range of bytes in the source.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span {
-    /// First byte.
-    pub start: usize,
-    /// One past the last byte.
-    pub end: usize,
-}
-
-/// One thing that is wrong, or doubtful, in a document.
+/// An error or a warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// The stable code, `TG0001`…
@@ -55,7 +46,7 @@ impl Problem {
         )
     }
 
-    /// The part of the line around the place, how far in the caret stands, and how wide it is.
+    /// The part of the line around the position, and the offset and width of the caret.
     fn excerpt(&self, source: &str) -> (String, usize, usize) {
         const WIDTH: usize = 120;
         let line = source.lines().nth(self.line.saturating_sub(1)).unwrap_or_default();
@@ -86,7 +77,7 @@ pub(crate) struct Findings<'s> {
     warnings: usize,
 }
 
-/// More problems of a kind than anybody reads; the rest is dropped so that a hostile document stays cheap.
+/// Most problems of a severity; the rest is dropped so that a hostile document stays cheap.
 const MOST: usize = 200;
 
 impl<'s> Findings<'s> {
@@ -108,7 +99,7 @@ impl<'s> Findings<'s> {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        // Counted apart: many warnings must not hide the error that refuses the document.
+        // Counted separately: warnings must not displace the error that rejects the document.
         let count = match code.severity() {
             Severity::Error => &mut self.errors,
             Severity::Warning => &mut self.warnings,
@@ -151,6 +142,32 @@ impl<'s> Findings<'s> {
         self.list.dedup();
         self.list
     }
+}
+
+/// At most `most` candidates that were probably meant, the closest first.
+pub fn similar<'c>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+    most: usize,
+) -> Vec<&'c str> {
+    let lower = word.to_lowercase();
+    if lower.len() > 64 {
+        return Vec::new();
+    }
+    let close = |c: &'c str| {
+        let name = c.to_lowercase();
+        // Of `server__tool`, the tool alone is often what was typed.
+        let own = name.split_once("__").map_or(name.as_str(), |(_, own)| own);
+        let distance = |name: &str| strsim::damerau_levenshtein(&lower, name);
+        let limit = |name: &str| 1 + name.chars().count() / 4;
+        let whole = Some(distance(&name)).filter(|d| *d <= limit(&name));
+        let bare = Some(distance(own)).filter(|d| *d <= limit(own));
+        whole.into_iter().chain(bare).min().map(|d| (d, c))
+    };
+    let mut found: Vec<(usize, &str)> = candidates.into_iter().filter_map(close).collect();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().take(most).map(|(_, c)| c).collect()
 }
 
 /// The candidate that was probably meant, if one is close.

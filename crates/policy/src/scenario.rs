@@ -1,7 +1,7 @@
-//! Runs a document's own `tests` with a virtual clock and tells which rules none of them reached.
+//! Runs a document's own `tests` with a virtual clock and reports the rules that no test reached.
 //!
-//! Invariant: tests have a budget, of calls and of whatever the caller measures. A test that is
-//! beyond it has failed, and so have those after it.
+//! Invariant: tests have a budget of calls, and of whatever the caller measures. A test that exceeds
+//! it fails, and so do those after it.
 
 use std::collections::BTreeSet;
 
@@ -15,28 +15,33 @@ use crate::{
 /// The most calls of all tests of a document.
 const MAX_CALLS: u64 = 1_000_000;
 
-/// What a document's tests may still use.
+/// How a verdict differs from what a test expects.
+struct TestFailure(String);
+
+/// The remaining budget of a document's tests.
 struct Allowance<'a> {
     calls: u64,
-    goes_on: &'a dyn Fn() -> bool,
+    may_continue: &'a dyn Fn() -> bool,
     over: Option<&'static str>,
 }
 
 impl Allowance<'_> {
-    /// One call more.
-    fn call(&mut self) -> Result<(), String> {
+    /// Charges one call.
+    fn call(&mut self) -> Result<(), TestFailure> {
         if self.over.is_none() {
             match self.calls.checked_sub(1) {
                 None => self.over = Some("make more than 1,000,000 calls"),
-                Some(_) if !(self.goes_on)() => self.over = Some("take too long"),
+                Some(_) if !(self.may_continue)() => self.over = Some("take too long"),
                 Some(left) => self.calls = left,
             }
         }
-        self.over.map_or(Ok(()), |why| Err(format!("the tests of this document {why}; make fewer")))
+        self.over.map_or(Ok(()), |why| {
+            Err(TestFailure(format!("the tests of this document {why}; make fewer")))
+        })
     }
 }
 
-/// What came of a document's tests.
+/// The results of a document's tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestReport {
     /// One for each test, in the order of the document.
@@ -47,14 +52,14 @@ pub struct TestReport {
     pub rules: usize,
 }
 
-/// What came of one test.
+/// The result of one test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestResult {
     /// Its name, or its place.
     pub name: String,
     /// Its line.
     pub line: usize,
-    /// What was not as expected.
+    /// The difference from what was expected.
     pub failure: Option<String>,
 }
 
@@ -71,9 +76,9 @@ impl Policy {
         self.run_tests_while(&|| true)
     }
 
-    /// Runs the document's `tests` as long as `goes_on` says so; those that are left have failed.
-    pub fn run_tests_while(&self, goes_on: &dyn Fn() -> bool) -> TestReport {
-        let mut allowance = Allowance { calls: MAX_CALLS, goes_on, over: None };
+    /// Runs the document's `tests` while `may_continue` is true; the remaining ones fail.
+    pub fn run_tests_while(&self, may_continue: &dyn Fn() -> bool) -> TestReport {
+        let mut allowance = Allowance { calls: MAX_CALLS, may_continue, over: None };
         let mut reached = BTreeSet::new();
         let results = self
             .document
@@ -82,7 +87,10 @@ impl Policy {
             .map(|scenario| TestResult {
                 name: scenario.name.clone(),
                 line: scenario.line,
-                failure: self.run_one(scenario, &mut allowance, &mut reached).err(),
+                failure: self
+                    .run_one(scenario, &mut allowance, &mut reached)
+                    .err()
+                    .map(|TestFailure(why)| why),
             })
             .collect();
         let mut rules = BTreeSet::new();
@@ -104,7 +112,7 @@ impl Policy {
         scenario: &Scenario,
         allowance: &mut Allowance<'_>,
         reached: &mut BTreeSet<String>,
-    ) -> Result<(), String> {
+    ) -> Result<(), TestFailure> {
         let mut ledger = Ledger::default();
         // A Monday, so that the days of the week can be counted from it.
         let start = Timestamp::from_second(1_767_571_200).unwrap_or_default();
@@ -125,13 +133,13 @@ impl Policy {
         now: &mut Timestamp,
         allowance: &mut Allowance<'_>,
         reached: &mut BTreeSet<String>,
-    ) -> Result<(), String> {
+    ) -> Result<(), TestFailure> {
         let mut made = 0;
         let last = step.expect.len().saturating_sub(1);
         for (index, expect) in step.expect.iter().enumerate() {
             let count = match expect.count {
                 Some(count) => count,
-                // The last expectation without a count stands for all calls that are left.
+                // The last expectation without a count applies to all remaining calls.
                 None if index == last => step.call.times - made,
                 None => 1,
             };
@@ -144,8 +152,9 @@ impl Policy {
                 made += 1;
                 allowance.call()?;
                 let verdict = self.run_call(&step.call, ledger, *now, reached);
-                check(expect, &verdict)
-                    .map_err(|why| format!("line {}, call {made}: {why}", step.line))?;
+                check(expect, &verdict).map_err(|TestFailure(why)| {
+                    TestFailure(format!("line {}, call {made}: {why}", step.line))
+                })?;
             }
         }
         Ok(())
@@ -195,7 +204,7 @@ impl Policy {
         }
         let mut taken = verdict.reservations.clone();
         if is_any {
-            // Whatever arguments are not the same arguments again.
+            // Calls without `args` are treated as having different arguments.
             taken.retain(|one| one.rule != self.words.repeat);
         }
         if verdict.effect == Effect::Allow
@@ -208,7 +217,7 @@ impl Policy {
 }
 
 /// A document in shadow is tested as if enforced.
-fn check(expect: &Expect, verdict: &Verdict) -> Result<(), String> {
+fn check(expect: &Expect, verdict: &Verdict) -> Result<(), TestFailure> {
     let would = verdict.shadow.as_ref();
     let effect = would.map_or(verdict.effect, |w| w.effect);
     let refusal = would.map_or(verdict.refusal, |w| w.refusal);
@@ -233,7 +242,7 @@ fn check(expect: &Expect, verdict: &Verdict) -> Result<(), String> {
         (Some(rule), None) => format!(" ({rule})"),
         _ => String::new(),
     };
-    Err(format!("expected {wanted}, got {got}{because}"))
+    Err(TestFailure(format!("expected {wanted}, got {got}{because}")))
 }
 
 /// Everything in an entry that can refuse or hold.

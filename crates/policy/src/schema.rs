@@ -23,6 +23,7 @@ pub fn json_schema() -> Value {
             "mode": { "enum": ["enforce", "shadow"] },
             "shadow_until": { "type": "string", "pattern": "^\\d{4}-\\d{2}-\\d{2}$" },
             "default": { "enum": ["allow", "deny"] },
+            "list": { "enum": ["allowed", "all"] },
             "timezone": { "type": "string" },
             "hide": { "type": "array", "items": text(), "uniqueItems": true },
             "loop": object(&["max", "window"], json!({ "max": count(), "window": window() })),
@@ -106,7 +107,7 @@ fn entry(action: bool, ownership: bool) -> Value {
         "require": predicates,
         "deny_if": predicates,
         "approve": object(&[], json!({
-            "wait": window(),
+            "wait": { "anyOf": [window(), { "const": 0 }] },
             "expires": window(),
             "approvers": { "type": "array", "items": text() },
             "people": count(),

@@ -1,4 +1,4 @@
-//! What a policy can allow at all, whatever is called with whatever arguments.
+//! Whether a policy can allow anything on a server.
 
 use jiff::Timestamp;
 
@@ -59,7 +59,7 @@ mod tests {
         ];
         for (text, expected) in cases {
             let text = format!("version: '1'\n{text}\n");
-            let known = Known { servers: vec!["files".into(), "other".into()], tools: None };
+            let known = Known { servers: vec!["files".into(), "other".into()], ..Known::default() };
             let loaded = Policy::load("p", &text, &known);
             let policy = loaded.policy.unwrap_or_else(|| panic!("{text}: {:?}", loaded.problems));
             assert_eq!(policy.may_allow("files", Timestamp::UNIX_EPOCH), expected, "{text}");

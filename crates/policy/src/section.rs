@@ -1,8 +1,8 @@
-//! Resources by URI, prompts and methods by name: hidden, denied, or open.
+//! Decides resources by URI, and prompts and methods by name.
 //!
 //! Invariant: the stricter wins: hide, then deny, then `allow` under `default: deny`.
-//! Invariant: what hides or denies a URI or method does so for every spelling that a server may take
-//! for it; `allow` opens only what it matches in every reading.
+//! Invariant: `hide` and `deny` match every spelling that a server may take for a URI or method;
+//! `allow` must match all of them.
 
 use std::borrow::Cow;
 
@@ -81,11 +81,11 @@ impl Section {
     }
 }
 
-/// What a server may read a name as.
+/// The readings of a name.
 enum Names<'n> {
-    /// The name as it came: servers list prompts, so a prompt is known by it.
+    /// The name as received: servers list prompts, so a prompt is identified by it.
     Exact(&'n str),
-    /// Also what it folds to.
+    /// The name and its folded form.
     Folded(&'n str, Cow<'n, str>),
     Uri(Readings),
 }

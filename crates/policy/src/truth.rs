@@ -1,22 +1,27 @@
-//! Strict truth: three values, free of order, and absence always on the stricter side.
+//! Evaluation of conditions: three truth values, independent of order. An absent value always takes
+//! the stricter side.
 //!
-//! `conditions` is false if one is false, else an error if one is; `any` is true if one is true,
-//! else an error if one is; `not` of an error is an error.
+//! `conditions` is false if one is false, else an error if one is an error; `any` is true if one is
+//! true, else an error if one is an error; `not` of an error is an error.
 
-use std::{borrow::Cow, cmp::Ordering};
+mod compare;
+mod walk;
 
-use toolgate_json::walk::Walk;
+use std::borrow::Cow;
 
 use crate::{
     Call,
     budget::{Budget, OVER},
     host,
-    json::{self, Arguments, Malformed, Value},
+    json::{Arguments, Malformed, Value},
     model::{Condition, Op, Operand, Test},
     number::Number,
     path::{Path, Root, Segment},
     scalar::Scalar,
 };
+use compare::{Contains, ROUNDED, contains, equal};
+pub(crate) use compare::{among, ordered, owned_value};
+use walk::{gather, step, walk};
 
 /// The truth of a test.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +31,7 @@ pub(crate) enum Truth<'p> {
     Error(Fault<'p>),
 }
 
-/// Why a condition has no truth.
+/// Why a condition is an error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault<'p> {
     pub(crate) condition: &'p Condition,
@@ -42,7 +47,7 @@ pub(crate) enum Side {
     Match,
 }
 
-/// Everything conditions can look at, but for time and ownership (`decide/later.rs`).
+/// Everything that conditions refer to, except time and ownership (`decide/later.rs`).
 pub(crate) struct Facts<'a> {
     pub(crate) call: &'a Call<'a>,
     pub(crate) arguments: Arguments<'a>,
@@ -81,8 +86,7 @@ impl<'a> Facts<'a> {
         walked.unwrap_or_else(|Malformed| self.broken(condition))
     }
 
-    /// The values that a condition looks at, absent ones among them, put together by what its path
-    /// says of lists.
+    /// Folds over the values that a condition refers to, including absent ones.
     pub(crate) fn gather<T>(
         &self,
         condition: &Condition,
@@ -94,13 +98,13 @@ impl<'a> Facts<'a> {
         gather(value, rest, &self.budget, leaf, fold)
     }
 
-    /// What a condition is that cannot be looked at.
+    /// The result of a condition that cannot be evaluated.
     pub(crate) fn broken<'p>(&self, condition: &'p Condition) -> Truth<'p> {
         let why = if self.budget.is_spent() { OVER } else { NOT_CLEAN };
         Truth::Error(Fault { condition, why })
     }
 
-    /// The value a path starts from, and the steps that are left.
+    /// The value that a path starts from, and the remaining steps.
     fn root<'p>(&self, path: &'p Path) -> Result<(Option<Value<'a>>, &'p [Segment]), Malformed> {
         let text = |text: Option<&'a str>| text.map(|t| Value::String(Cow::Borrowed(t)));
         let session = self.call.session;
@@ -157,7 +161,7 @@ impl<'a> Facts<'a> {
         if let (Value::Number(text), true) = (value, condition.op != Op::Exists)
             && !Number::is_held(text)
         {
-            return fault("is a number that readers cannot hold");
+            return fault("is a number that a double cannot hold");
         }
         match (condition.op, &condition.operand) {
             (Op::Eq, Operand::Scalar(wanted)) => sure(equal(value, wanted)),
@@ -190,7 +194,7 @@ impl<'a> Facts<'a> {
                     (Op::EndsWith, Operand::Text(part)) => truth(text.ends_with(part.as_str())),
                     (Op::HostIn, Operand::Hosts(hosts)) => match host::of_url(text) {
                         Some(host) => truth(hosts.has(&host)),
-                        None => fault("is not an absolute URL with one host for every reader"),
+                        None => fault("is not an absolute URL that every reader takes to one host"),
                     },
                     _ => fault("cannot be compared"),
                 }
@@ -230,8 +234,8 @@ pub(crate) fn any<'p>(truths: impl Iterator<Item = Truth<'p>>) -> Truth<'p> {
     fault.map_or(Truth::False, Truth::Error)
 }
 
-/// What a condition on an absent value is: whatever makes the whole predicate stricter, except
-/// that outside `not` only `neq` and `not_in` match an absent value. `exists` decides by itself.
+/// The result of a condition on an absent value: the stricter one, except that outside `not` only
+/// `neq` and `not_in` match. `exists` decides absence itself.
 pub(crate) fn absent(condition: &Condition, side: Side, depth: usize) -> Truth<'_> {
     if let (Op::Exists, Operand::Flag(wanted)) = (condition.op, &condition.operand) {
         return truth(!wanted);
@@ -241,241 +245,5 @@ pub(crate) fn absent(condition: &Condition, side: Side, depth: usize) -> Truth<'
         Side::Require => truth(negated),
         Side::Match if depth == 0 => truth(matches!(condition.op, Op::Neq | Op::NotIn)),
         Side::Match => truth(!negated),
-    }
-}
-
-/// Follows the steps; `[any]` and `[all]` ask the rest of every element.
-fn walk<'a, 'p>(
-    value: Option<Value<'a>>,
-    segments: &[Segment],
-    budget: &Budget,
-    leaf: &impl Fn(Option<Value<'a>>) -> Truth<'p>,
-) -> Result<Truth<'p>, Malformed> {
-    let (at, rest) = follow(value, segments, budget)?;
-    let (Some(list), Some((segment, rest))) = (&at, rest.split_first()) else {
-        return Ok(leaf(at));
-    };
-    let mut fold = Fold::default();
-    let is_list = each(list, budget, |item| {
-        fold.add(walk(Some(item), rest, budget, leaf)?);
-        Ok(())
-    })?;
-    Ok(match (is_list, segment) {
-        (false, _) => leaf(None),
-        (true, Segment::All) => fold.every(),
-        (true, _) => fold.some(),
-    })
-}
-
-/// The same, for whatever is made of a value: `fold` puts together what was made of the elements
-/// of a list, of which all count if it is told `true`, and any otherwise.
-fn gather<'a, T>(
-    value: Option<Value<'a>>,
-    segments: &[Segment],
-    budget: &Budget,
-    leaf: &impl Fn(Option<Value<'a>>) -> T,
-    fold: &impl Fn(Vec<T>, bool) -> T,
-) -> Result<T, Malformed> {
-    let (at, rest) = follow(value, segments, budget)?;
-    let (Some(list), Some((segment, rest))) = (&at, rest.split_first()) else {
-        return Ok(leaf(at));
-    };
-    let mut made = Vec::new();
-    let is_list = each(list, budget, |item| {
-        made.push(gather(Some(item), rest, budget, leaf, fold)?);
-        Ok(())
-    })?;
-    Ok(if is_list { fold(made, matches!(segment, Segment::All)) } else { leaf(None) })
-}
-
-/// Follows the steps up to `[any]` or `[all]`, or to where nothing is.
-fn follow<'a, 's>(
-    mut value: Option<Value<'a>>,
-    mut segments: &'s [Segment],
-    budget: &Budget,
-) -> Result<(Option<Value<'a>>, &'s [Segment]), Malformed> {
-    while let (Some(at), Some((segment, rest))) = (&value, segments.split_first()) {
-        if matches!(segment, Segment::Any | Segment::All) {
-            break;
-        }
-        (value, segments) = (step(at, segment, budget)?, rest);
-    }
-    Ok((value, segments))
-}
-
-/// Visits every element, if the value is a list.
-fn each<'a>(
-    value: &Value<'a>,
-    budget: &Budget,
-    mut visit: impl FnMut(Value<'a>) -> Result<(), Malformed>,
-) -> Result<bool, Malformed> {
-    match value {
-        Value::List(raw) => {
-            budget.look_at(raw.len())?;
-            let mut items = Walk::list(raw)?;
-            while let Some(item) = items.element()? {
-                budget.compare()?;
-                visit(Value::of(item)?)?;
-            }
-        }
-        Value::Words(words) => {
-            for word in *words {
-                budget.compare()?;
-                visit(Value::String(Cow::Borrowed(word.as_str())))?;
-            }
-        }
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
-/// Truths put together, in any order.
-#[derive(Default)]
-struct Fold<'p> {
-    trues: bool,
-    falses: bool,
-    fault: Option<Fault<'p>>,
-}
-
-impl<'p> Fold<'p> {
-    fn add(&mut self, truth: Truth<'p>) {
-        match truth {
-            Truth::True => self.trues = true,
-            Truth::False => self.falses = true,
-            Truth::Error(fault) => self.fault = self.fault.or(Some(fault)),
-        }
-    }
-
-    /// True of every one; false of none.
-    fn every(self) -> Truth<'p> {
-        match (self.falses, self.fault) {
-            (true, _) => Truth::False,
-            (false, Some(fault)) => Truth::Error(fault),
-            (false, None) => truth(self.trues),
-        }
-    }
-
-    /// True of one at least.
-    fn some(self) -> Truth<'p> {
-        match (self.trues, self.fault) {
-            (true, _) => Truth::True,
-            (false, Some(fault)) => Truth::Error(fault),
-            (false, None) => Truth::False,
-        }
-    }
-}
-
-fn step<'a>(
-    value: &Value<'a>,
-    segment: &Segment,
-    budget: &Budget,
-) -> Result<Option<Value<'a>>, Malformed> {
-    match (value, segment) {
-        (Value::Object(raw), Segment::Key(name)) => {
-            budget.look_at(raw.len())?;
-            json::member(raw, name)?.map(Value::of).transpose()
-        }
-        (Value::List(raw), Segment::Index(index)) => {
-            budget.look_at(raw.len())?;
-            let mut items = Walk::list(raw)?;
-            let mut left = *index;
-            while let Some(item) = items.element()? {
-                if left == 0 {
-                    return Value::of(item).map(Some);
-                }
-                left -= 1;
-            }
-            Ok(None)
-        }
-        (Value::Words(words), Segment::Index(index)) => {
-            Ok(words.get(*index).map(|w| Value::String(Cow::Borrowed(w.as_str()))))
-        }
-        _ => Ok(None),
-    }
-}
-
-/// Why two numbers cannot be compared.
-const ROUNDED: &str = "is a number that readers round differently";
-
-/// Type and value; numbers by exact value, if readers that round find the same.
-fn equal(value: &Value<'_>, wanted: &Scalar) -> Option<bool> {
-    match (value, wanted) {
-        (Value::Null, Scalar::Null) => Some(true),
-        (Value::Bool(a), Scalar::Bool(b)) => Some(a == b),
-        (Value::String(a), Scalar::String(b)) => Some(a == b),
-        (Value::Number(a), Scalar::Number(b)) => Number::agrees(a, b, Ordering::is_eq),
-        _ => Some(false),
-    }
-}
-
-/// Whether a value equals one of several.
-pub(crate) fn among<'s>(
-    value: &Value<'_>,
-    mut list: impl Iterator<Item = &'s Scalar>,
-) -> Option<bool> {
-    let mut sure = true;
-    let found = list.any(|wanted| {
-        let is = equal(value, wanted);
-        sure &= is.is_some();
-        is == Some(true)
-    });
-    (found || sure).then_some(found)
-}
-
-pub(crate) fn ordered(op: Op, ordering: Ordering) -> bool {
-    match op {
-        Op::Lt => ordering.is_lt(),
-        Op::Lte => ordering.is_le(),
-        Op::Gt => ordering.is_gt(),
-        Op::Gte => ordering.is_ge(),
-        _ => false,
-    }
-}
-
-/// Whether a value contains another.
-enum Contains {
-    Yes,
-    No,
-    /// Readers may differ.
-    Unsure,
-    /// The types do not go together.
-    Unfit,
-}
-
-fn contains(value: &Value<'_>, wanted: &Scalar, budget: &Budget) -> Result<Contains, Malformed> {
-    let sure = |found: bool| if found { Contains::Yes } else { Contains::No };
-    match (value, wanted) {
-        (Value::String(text), Scalar::String(part)) => Ok(sure(text.contains(part.as_str()))),
-        (Value::List(raw), wanted) => {
-            budget.look_at(raw.len())?;
-            let mut items = Walk::list(raw)?;
-            let mut found = Contains::No;
-            while let Some(item) = items.element()? {
-                budget.compare()?;
-                match equal(&Value::of(item)?, wanted) {
-                    Some(true) => return Ok(Contains::Yes),
-                    Some(false) => {}
-                    None => found = Contains::Unsure,
-                }
-            }
-            Ok(found)
-        }
-        (Value::Words(words), Scalar::String(wanted)) => Ok(sure(words.contains(wanted))),
-        (Value::Words(_), _) => Ok(Contains::No),
-        _ => Ok(Contains::Unfit),
-    }
-}
-
-/// The one spelling of a value that can be owned: a JSON string or an integer, ≤ 256 bytes.
-pub(crate) fn owned_value(value: &Value<'_>) -> Option<String> {
-    match value {
-        Value::String(text) if text.len() <= 256 => {
-            let mut out = String::new();
-            toolgate_json::push_quoted(text, &mut out);
-            Some(out)
-        }
-        // Of an integer that is rounded another might be meant.
-        Value::Number(text) => Number::whole(text),
-        _ => None,
     }
 }

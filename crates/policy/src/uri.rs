@@ -190,7 +190,7 @@ fn careless_readings(uri: &str) -> Vec<String> {
     // Some cut a text at its first NUL.
     let whole = text.split('\0').next().unwrap_or_default();
     readings.push(normal_uri(whole));
-    // A fragment is never sent to whoever reads the resource.
+    // A fragment is never sent to the server.
     let bare = whole.split('#').next().unwrap_or_default();
     readings.push(normal_uri(bare));
     let drive = |scheme: &str| scheme.len() == 1;
@@ -210,7 +210,7 @@ fn careless_readings(uri: &str) -> Vec<String> {
                 }
             }
         }
-        // A path that is no URI, or begins with a drive.
+        // A path that is not a URI, or begins with a drive.
         _ => readings.push(normal_uri(&format!("file:///{}", bare.trim_start_matches('/')))),
     }
     for at in 0..readings.len() {

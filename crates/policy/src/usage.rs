@@ -1,5 +1,5 @@
-//! What has been used so far, as far as a decision asks: counters, calls in flight, repeats, owned
-//! values, standing exceptions. The store answers; this crate only asks.
+//! Usage, as far as decisions depend on it: counters, calls in flight, repeats, owned values, standing
+//! exceptions. The store implements it.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use crate::{
     Amount, Code, Known, Period, Problem,
     lower::{self, Reader},
     model::Test,
-    node,
     problem::Findings,
+    syntax,
 };
 
-/// The answer could not be had; the call is denied.
+/// The usage cannot be read; the call is denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unavailable;
 
@@ -26,7 +26,7 @@ pub struct Taken {
     pub amount: Amount,
 }
 
-/// The question whether somebody owns a value.
+/// The claim of a grant to own a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim<'a> {
     /// Label of the grant that asks.
@@ -43,10 +43,10 @@ pub struct Claim<'a> {
     pub now: Timestamp,
 }
 
-/// Answers what has been used.
+/// The current usage.
 pub trait Usage {
-    /// The sum of a calendar counter in a window. A stored window that begins later counts too:
-    /// a clock that steps back refills nothing.
+    /// The sum of a calendar counter in a window. A stored window that begins later is included, so
+    /// that a clock that steps back refills nothing.
     fn used(&self, counter: &str, period: Period) -> Result<Amount, Unavailable>;
     /// The entries of a sliding counter taken after an instant.
     fn taken(&self, counter: &str, after: Timestamp) -> Result<Vec<Taken>, Unavailable>;
@@ -54,7 +54,7 @@ pub trait Usage {
     fn in_flight(&self, counter: &str) -> Result<u64, Unavailable>;
     /// When an identical call was last admitted.
     fn last_admitted(&self, call: &str) -> Result<Option<Timestamp>, Unavailable>;
-    /// Whether the value is the grant's.
+    /// Whether the grant owns the value.
     fn owns(&self, claim: &Claim<'_>) -> Result<bool, Unavailable>;
     /// Standing exceptions that may concern the call.
     fn exceptions(&self) -> &[Exception] {
@@ -62,11 +62,11 @@ pub trait Usage {
     }
 }
 
-/// What a call is decided with if its own use is not the question: nothing is used up and nothing is
-/// a repeat. Who owns what is asked, and so are exceptions.
+/// Usage for a call that is already counted: no limit is spent and nothing is a repeat. Ownership and
+/// exceptions are looked up.
 #[derive(Clone, Copy)]
 pub struct Counted<'a> {
-    /// Whether the value is the grant's.
+    /// Whether the grant owns the value.
     pub owns: &'a dyn Fn(&Claim<'_>) -> Result<bool, Unavailable>,
     /// Standing exceptions that may concern the call.
     pub exceptions: &'a [Exception],
@@ -115,14 +115,14 @@ pub struct Exception {
     pub tool: String,
     /// Fingerprint of the definition it was given for.
     pub fingerprint: String,
-    /// Hash of the policy it was given under; it dies with it.
+    /// Hash of the policy it was given under; it ends when the hash changes.
     pub policy_hash: String,
     /// When it ends.
     pub expires: Timestamp,
     pub(crate) constraints: Vec<Test>,
 }
 
-/// What an exception is made of, apart from its constraints.
+/// The fields of an exception, except its constraints.
 #[derive(Clone, Debug)]
 pub struct ExceptionFacts {
     /// See [`Exception::id`].
@@ -142,11 +142,11 @@ pub struct ExceptionFacts {
 }
 
 impl Exception {
-    /// Reads the constraints, a JSON or YAML list of conditions that must all hold.
+    /// Parses the constraints, a JSON or YAML list of conditions that must all hold.
     pub fn new(facts: ExceptionFacts, constraints: &str) -> Result<Self, Vec<Problem>> {
         let mut findings = Findings::new(constraints);
         let known = Known::default();
-        let root = node::parse(constraints, &mut findings);
+        let root = syntax::parse(constraints, &mut findings);
         let constraints = match &root {
             Some(root) => lower::conditions(&mut Reader::new(&mut findings, &known), root),
             None => Vec::new(),

@@ -1,4 +1,4 @@
-//! What a policy says of a call, with the rules that made it so and what admission must take.
+//! The verdict of a policy on a call, with the rules that led to it and the counters to take.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::{Amount, Period, Window};
 
-/// The word of a verdict.
+/// The effect of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
@@ -32,7 +32,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// As it stands in `_meta.error_code`.
+    /// As in `_meta.error_code`.
     pub fn as_str(self) -> &'static str {
         match self {
             Refusal::PolicyDenied => "policy_denied",
@@ -62,16 +62,16 @@ pub struct Verdict {
     pub hold: Option<Box<Hold>>,
     /// What lifted a hold, when one was lifted.
     pub lifted: Option<Lifted>,
-    /// What rules in shadow would have made of it, if that is stricter.
+    /// The effect of rules in shadow, if it is stricter.
     pub shadow: Option<Box<Shadowed>>,
 }
 
 /// One rule's part in a verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contribution {
-    /// JSON pointer, or a word in parentheses.
+    /// A JSON pointer, or a name in parentheses.
     pub rule: Arc<str>,
-    /// What it said.
+    /// Its effect.
     pub effect: Effect,
     /// It is in shadow: recorded, not enforced.
     pub shadow: bool,
@@ -93,13 +93,13 @@ pub struct Shadowed {
 pub struct Hold {
     /// The rule that holds.
     pub rule: Arc<str>,
-    /// How long the agent's request waits.
-    pub wait: Window,
+    /// How long the agent's request waits; `None` if it does not wait.
+    pub wait: Option<Window>,
     /// How long the approval can be answered.
     pub expires: Window,
-    /// Groups that may answer; anybody with the role when empty and `nobody` is false.
+    /// Groups that may answer; if empty and `nobody` is false, every approver may.
     pub approvers: Vec<String>,
-    /// The rules name groups that have nobody in common: no one may answer.
+    /// The rules name groups that have no person in common, so no person may answer.
     pub nobody: bool,
     /// How many different people must agree.
     pub people: u32,
@@ -107,7 +107,7 @@ pub struct Hold {
     pub note: Option<String>,
 }
 
-/// Why a hold did not hold.
+/// Why a hold was lifted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lifted {
     /// A person approved this very call; admission consumes the approval.

@@ -1,4 +1,4 @@
-//! Windows of time: calendar windows and durations, with real time zones.
+//! Windows of time: calendar windows and durations, with time zones.
 //!
 //! Below a day a calendar window is aligned to the Unix epoch; days begin at local midnight, be it
 //! 23, 24 or 25 hours to the next one.
@@ -76,12 +76,12 @@ impl Window {
         SignedDuration::from_secs(i64::from(self.0))
     }
 
-    /// One window later; the end of time if there is no such instant.
+    /// One window later; the last timestamp if there is no such instant.
     pub fn after(self, at: Timestamp) -> Timestamp {
         at.checked_add(self.length()).unwrap_or(Timestamp::MAX)
     }
 
-    /// One window earlier; the beginning of time if there is no such instant.
+    /// One window earlier; the first timestamp if there is no such instant.
     pub fn before(self, at: Timestamp) -> Timestamp {
         at.checked_sub(self.length()).unwrap_or(Timestamp::MIN)
     }

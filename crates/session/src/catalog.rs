@@ -19,8 +19,9 @@ use toolgate_json::quote;
 use crate::machine::SessionMachine;
 use crate::names::{KindDefinition, offer};
 use crate::reach::Reach;
-use crate::schema::{MAX_ENUM, Variant, compose};
-use crate::settings::SchemaConflict;
+use crate::registration::SessionInfo;
+use crate::schema::{MAX_LISTED, ServingSession, Variant, compose};
+use crate::settings::{SchemaConflict, Selectors, SessionSettings};
 use crate::tool::{Tool, Tools};
 
 /// The tools that a grant sees.
@@ -56,6 +57,7 @@ pub struct PublishedTool {
 pub struct ListSource {
     tools: Vec<SourceTool>,
     conflict: SchemaConflict,
+    selectors: Selectors,
     ascii_names: bool,
 }
 
@@ -79,10 +81,10 @@ impl SessionMachine {
     pub fn list_source(&self, reach: &Reach) -> ListSource {
         let groups = self.groups(reach);
         let live = groups.iter().map(|group| {
-            let sessions: Arc<[Arc<str>]> = group.sessions.as_slice().into();
+            let sessions: Sessions = group.sessions.as_slice().into();
             (sessions, group.kind, group.tools)
         });
-        let none: Arc<[Arc<str>]> = [].into();
+        let none: Sessions = [].into();
         let kept = self.showcase.visible(reach);
         let kept = kept.map(|entry| (Arc::clone(&none), entry.key.kind.as_str(), &*entry.tools));
         let (mut live, mut kept) = (by_name(live), by_name(kept));
@@ -97,8 +99,8 @@ impl SessionMachine {
             SourceTool { name, original, aliases, servers, offered: offered.into() }
         });
         let tools = tools.collect();
-        let (conflict, ascii_names) = (self.settings.conflict, self.settings.ascii_names);
-        ListSource { tools, conflict, ascii_names }
+        let SessionSettings { conflict, selectors, ascii_names, .. } = self.settings;
+        ListSource { tools, conflict, selectors, ascii_names }
     }
 
     /// Whether any session declares an output schema for the tool: see
@@ -122,7 +124,7 @@ impl SessionMachine {
                 groups.len() - 1
             });
             if let Some(group) = groups.get_mut(at) {
-                group.sessions.push(Arc::clone(uid));
+                group.sessions.push((Arc::clone(uid), Arc::clone(&session.card)));
             }
         }
         groups
@@ -132,7 +134,7 @@ impl SessionMachine {
 impl ListSource {
     /// The tools as agents see them, each written when it is asked for.
     pub fn tools(&self) -> impl Iterator<Item = PublishedTool> {
-        self.tools.iter().map(|tool| tool.publish(self.conflict, self.ascii_names))
+        self.tools.iter().map(|tool| tool.publish(self))
     }
 
     /// Equal for equal lists.
@@ -141,6 +143,7 @@ impl ListSource {
         digest.update([
             u8::from(self.ascii_names),
             u8::from(self.conflict == SchemaConflict::Merged),
+            u8::from(self.selectors == Selectors::Any),
         ]);
         for tool in &self.tools {
             tool.add_to(&mut digest, self.conflict);
@@ -150,10 +153,10 @@ impl ListSource {
 }
 
 impl SourceTool {
-    fn publish(&self, conflict: SchemaConflict, ascii_names: bool) -> PublishedTool {
+    fn publish(&self, list: &ListSource) -> PublishedTool {
         let definitions = self.definitions();
-        let schema = compose(&self.variants(), conflict);
-        let json = item(&self.name, &self.original, ascii_names, &schema, &definitions);
+        let schema = compose(&self.variants(), list.conflict, list.selectors);
+        let json = item(&self.name, &self.original, list.ascii_names, &schema, &definitions);
         PublishedTool {
             name: self.name.clone(),
             original: Arc::clone(&self.original),
@@ -177,19 +180,21 @@ impl SourceTool {
         let variants = self.variants();
         let branches = conflict == SchemaConflict::OneOf && variants.len() > 1;
         let count: usize = variants.iter().map(|variant| variant.sessions.len()).sum();
-        if count > MAX_ENUM && !branches {
+        if count > MAX_LISTED && !branches {
             return digest.update([u8::MAX]);
         }
-        let mut sessions: Vec<(usize, &str)> = Vec::new();
+        let mut sessions: Vec<(usize, ServingSession<'_>)> = Vec::new();
         for (index, variant) in variants.iter().enumerate() {
             let branch = if branches { index } else { 0 };
-            sessions.extend(variant.sessions.iter().map(|uid| (branch, *uid)));
+            sessions.extend(variant.sessions.iter().map(|session| (branch, *session)));
         }
         sessions.sort_unstable();
-        for (branch, uid) in sessions {
+        for (branch, session) in sessions {
             digest.update(branch.to_be_bytes());
-            digest.update(uid.len().to_be_bytes());
-            digest.update(uid);
+            for text in [session.session_id, session.infobase_name, session.kind] {
+                digest.update(text.len().to_be_bytes());
+                digest.update(text);
+            }
         }
         digest.update([0]);
     }
@@ -213,7 +218,11 @@ impl SourceTool {
             let variant = variants
                 .entry(schema.hash)
                 .or_insert_with(|| Variant { schema, sessions: Vec::new() });
-            variant.sessions.extend(sessions.iter().map(|uid| &**uid));
+            variant.sessions.extend(sessions.iter().map(|(uid, card)| ServingSession {
+                session_id: uid,
+                infobase_name: &card.infobase_name,
+                kind: &card.kind,
+            }));
         }
         let mut variants: Vec<Variant<'_>> = variants.into_values().collect();
         for variant in &mut variants {
@@ -227,19 +236,22 @@ impl SourceTool {
 struct Group<'a> {
     tools: &'a Tools,
     kind: &'a str,
-    sessions: Vec<Arc<str>>,
+    sessions: Vec<(Arc<str>, Arc<SessionInfo>)>,
 }
+
+/// The ids and descriptions of sessions.
+type Sessions = Arc<[(Arc<str>, Arc<SessionInfo>)]>;
 
 /// A definition and the sessions that serve it; no session if only the showcase has it.
 #[derive(Debug)]
 struct Server {
-    sessions: Arc<[Arc<str>]>,
+    sessions: Sessions,
     tool: Arc<Tool>,
 }
 
 /// The definitions of each name, each with the kind of its sessions.
 fn by_name<'a>(
-    lists: impl Iterator<Item = (Arc<[Arc<str>]>, &'a str, &'a Tools)>,
+    lists: impl Iterator<Item = (Sessions, &'a str, &'a Tools)>,
 ) -> HashMap<&'a str, Vec<(&'a str, Server)>> {
     let mut named: HashMap<&str, Vec<(&str, Server)>> = HashMap::new();
     for (sessions, kind, tools) in lists {
@@ -270,9 +282,9 @@ fn item(name: &str, original: &str, ascii: bool, schema: &str, tools: &[Arc<Tool
     // Advertise only what every session declares.
     if let Some((first, rest)) = tools.split_first() {
         for (key, raw) in &first.extras {
-            let said =
+            let declared =
                 |tool: &Arc<Tool>| tool.extras.get(key).is_some_and(|other| same(other, raw));
-            if rest.iter().all(said) {
+            if rest.iter().all(declared) {
                 out.extend([",\"", key, "\":", raw.get()]);
             }
         }

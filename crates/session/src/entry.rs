@@ -28,8 +28,21 @@ pub struct ShowcaseEntry {
     pub tools: Arc<Tools>,
     /// When a session last registered.
     pub last_seen: Millis,
-    /// Session ids and infobase names of the publishers, the latest last; empty if it was imported.
-    pub publishers: VecDeque<(Arc<str>, String)>,
+    /// The sessions that published it, the latest last; empty if it was imported.
+    pub publishers: VecDeque<Publisher>,
+}
+
+/// A session that published an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Publisher {
+    /// Its id.
+    pub session_id: Arc<str>,
+    /// Its infobase.
+    pub infobase_name: String,
+    /// The machine it ran on.
+    pub host_id: String,
+    /// When it last registered or ended.
+    pub last_seen: Millis,
 }
 
 /// The limits of a showcase.
@@ -54,7 +67,7 @@ impl ShowcaseEntry {
         key: EntryKey,
         tools: impl IntoIterator<Item = &'a str>,
         last_seen: Millis,
-        publishers: impl IntoIterator<Item = (Arc<str>, String)>,
+        publishers: impl IntoIterator<Item = Publisher>,
     ) -> Self {
         let tools = tools.into_iter().filter_map(|raw| read_tool(raw).ok().flatten());
         let tools: Tools = tools.map(|tool| (Arc::clone(&tool.name), Arc::new(tool))).collect();
@@ -71,8 +84,7 @@ impl ShowcaseEntry {
         let EntryKey { kind, config_id, infobase_name } = &self.key;
         let key = kind.len() + config_id.len() + infobase_name.as_ref().map_or(0, String::len);
         let tools: usize = self.tools.values().map(|tool| tool.raw.get().len()).sum();
-        let publishers: usize =
-            self.publishers.iter().map(|(uid, base)| uid.len() + base.len()).sum();
+        let publishers: usize = self.publishers.iter().map(Publisher::weight).sum();
         key + tools + publishers
     }
 
@@ -80,6 +92,23 @@ impl ShowcaseEntry {
         if self.publishers.is_empty() {
             return reach.allows_kind_alone(&self.key.kind);
         }
-        self.publishers.iter().any(|(uid, base)| reach.allows(uid, &self.key.kind, base))
+        self.reachable(reach).next().is_some()
+    }
+
+    /// The publisher within reach that was seen last.
+    pub(crate) fn last_publisher(&self, reach: &Reach) -> Option<&Publisher> {
+        self.reachable(reach).max_by_key(|publisher| publisher.last_seen)
+    }
+
+    fn reachable(&self, reach: &Reach) -> impl Iterator<Item = &Publisher> {
+        self.publishers.iter().filter(|publisher| {
+            reach.allows(&publisher.session_id, &self.key.kind, &publisher.infobase_name)
+        })
+    }
+}
+
+impl Publisher {
+    fn weight(&self) -> usize {
+        self.session_id.len() + self.infobase_name.len() + self.host_id.len()
     }
 }

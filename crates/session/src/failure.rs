@@ -5,10 +5,14 @@
 //! Invariant: every failure states whether the tool may have run, and no text contains an argument
 //! value.
 
+mod missing;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+
+pub use self::missing::MissingSession;
 
 /// Whether the tool may have run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,14 +43,7 @@ pub enum SessionFailure {
         tool: String,
     },
     /// The tool is known, but no connected session serves it.
-    NoLiveSession {
-        /// The name that was called.
-        tool: String,
-        /// The kind of the missing session.
-        kind: String,
-        /// Its configuration.
-        config_id: String,
-    },
+    NoLiveSession(Box<MissingSession>),
     /// Several sessions serve the tool, and the call does not select one.
     SessionIdRequired {
         /// The name that was called.
@@ -123,7 +120,7 @@ impl SessionFailure {
     pub fn error_code(&self) -> &'static str {
         match self {
             Self::UnknownTool { .. } => "unknown_tool",
-            Self::NoLiveSession { .. } => "no_live_session",
+            Self::NoLiveSession(_) => "no_live_session",
             Self::SessionIdRequired { .. } => "session_id_required",
             Self::UnknownSession { .. } => "unknown_session",
             Self::SessionGone { .. } => "session_gone",
@@ -149,9 +146,7 @@ impl SessionFailure {
     pub fn text(&self) -> String {
         match self {
             Self::UnknownTool { tool } => format!("There is no tool `{tool}`. See tools/list."),
-            Self::NoLiveSession { tool, kind, config_id } => format!(
-                "No session serves `{tool}` now: one of kind `{kind}` (configuration `{config_id}`) must connect first. Nothing was sent. Ask for it to be started, then try again."
-            ),
+            Self::NoLiveSession(missing) => missing.text(),
             Self::SessionIdRequired { tool, candidates } => format!(
                 "Several sessions serve `{tool}`: select one with `session_id`. {}. Nothing was sent.",
                 choices(candidates)
@@ -197,11 +192,7 @@ impl SessionFailure {
             Self::UnknownTool { tool } => {
                 meta.insert("tool".into(), tool.as_str().into());
             }
-            Self::NoLiveSession { tool, kind, config_id } => {
-                meta.insert("tool".into(), tool.as_str().into());
-                meta.insert("kind".into(), kind.as_str().into());
-                meta.insert("config_id".into(), config_id.as_str().into());
-            }
+            Self::NoLiveSession(missing) => missing.add_to(&mut meta),
             Self::SessionIdRequired { candidates, .. } | Self::UnknownSession { candidates } => {
                 let shown: Vec<Value> =
                     candidates.iter().take(NAMED).map(Candidate::json).collect();

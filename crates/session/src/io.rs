@@ -1,5 +1,6 @@
 //! Inputs and outputs of the machine.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -33,6 +34,8 @@ pub enum Input<'a> {
         socket: SocketId,
         /// The token it presented.
         token: Arc<SocketToken>,
+        /// The address of the program, if it is known.
+        peer: Option<IpAddr>,
     },
     /// A text frame was received and already parsed by [`crate::FrameParser`].
     Spoken {

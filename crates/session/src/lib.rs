@@ -54,9 +54,9 @@ mod sim;
 
 pub use bounds::referred;
 pub use catalog::{ListSource, Published, PublishedTool};
-pub use entry::{EntryKey, ShowcaseEntry, ShowcaseLimits};
+pub use entry::{EntryKey, Publisher, ShowcaseEntry, ShowcaseLimits};
 pub use error::FrameError;
-pub use failure::{Candidate, Effect, SessionFailure};
+pub use failure::{Candidate, Effect, MissingSession, SessionFailure};
 pub use frame::Frame;
 pub use io::{
     CallAnswer, CallNumber, Input, Output, Outputs, SessionCall, SessionEvent, SessionEventKind,
@@ -68,7 +68,7 @@ pub use names::{KindDefinition, KnownSessionTool};
 pub use parsed_frame::{FrameParser, ParsedFrame};
 pub use reach::{Reach, SocketToken};
 pub use route::CallArguments;
-pub use settings::{Idle, KindSettings, SchemaConflict, SessionSettings, ToolSettings};
+pub use settings::{Idle, KindSettings, SchemaConflict, Selectors, SessionSettings, ToolSettings};
 pub use showcase::{ImportError, export, import, new_to};
 pub use target::CallTarget;
 pub use time::Millis;

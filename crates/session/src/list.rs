@@ -70,6 +70,7 @@ impl SessionMachine {
             .map(|(id, socket)| {
                 json!({
                     "socket": id.0,
+                    "peer": socket.peer.map(|peer| peer.to_canonical().to_string()),
                     "opened_secs_ago": now.secs_since(socket.opened),
                     "what_to_do": ANONYMOUS,
                 })

@@ -117,7 +117,7 @@ impl SessionMachine {
             self.fire(timer);
         }
         match input {
-            Input::Opened { socket, token } => self.opened(socket, token),
+            Input::Opened { socket, token, peer } => self.opened(socket, token, peer),
             Input::Frame { socket, text } => {
                 let spoken = self.reader().read(text);
                 self.spoken(socket, spoken);

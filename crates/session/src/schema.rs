@@ -5,28 +5,28 @@
 //! Invariant: without `oneof`, a composed schema has no combinator at the top. Arguments are always
 //! checked against the schema of the selected session. Golden tests: `schema/tests.rs`.
 
+mod selector;
 #[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use toolgate_json::object::members;
 use toolgate_json::{items, quote, text};
 
+pub(crate) use self::selector::{MAX_LISTED, ServingSession};
+use self::selector::{SelectorProperties, SelectorRules};
 use crate::arguments::SESSION_ID;
-use crate::settings::SchemaConflict;
+use crate::settings::{SchemaConflict, Selectors};
 use crate::tool::{Schema, canonical};
 
 /// One of the schemas of a name, and the sessions that publish it.
 #[derive(Debug)]
 pub(crate) struct Variant<'a> {
     pub(crate) schema: &'a Schema,
-    pub(crate) sessions: Vec<&'a str>,
+    pub(crate) sessions: Vec<ServingSession<'a>>,
 }
-
-/// More sessions than this are not listed.
-pub(crate) const MAX_ENUM: usize = 20;
 
 /// Combinators that some agents' APIs reject at the top.
 const COMBINATORS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
@@ -36,22 +36,29 @@ const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
 /// The schema that agents see. `variants` are distinct and ordered by hash; without a connected
 /// session they have no sessions.
-pub(crate) fn compose(variants: &[Variant<'_>], conflict: SchemaConflict) -> String {
-    let mut sessions: Vec<&str> =
+pub(crate) fn compose(
+    variants: &[Variant<'_>],
+    conflict: SchemaConflict,
+    selectors: Selectors,
+) -> String {
+    let mut sessions: Vec<ServingSession<'_>> =
         variants.iter().flat_map(|v| v.sessions.iter().copied()).collect();
     sessions.sort_unstable();
+    let is_argument = |name: &str| variants.iter().any(|v| has_property(v.schema, name));
+    let rules = SelectorRules::new(selectors, is_argument);
+    let selector = || rules.write(&sessions, MAX_LISTED, sessions.len() > 1);
     if conflict == SchemaConflict::Merged {
         let parts = variants.iter().map(|variant| Parts::read(variant.schema).flat()).collect();
-        return merge(parts).write(&selector(&sessions, MAX_ENUM), sessions.len() > 1);
+        return merge(parts).write(&selector());
     }
     if let [only] = variants {
-        return Parts::read(only.schema).write(&selector(&sessions, MAX_ENUM), sessions.len() > 1);
+        return Parts::read(only.schema).write(&selector());
     }
-    one_of(variants)
+    one_of(variants, &rules)
 }
 
 /// One branch per schema. Definitions are moved to the top, where references look for them.
-fn one_of(variants: &[Variant<'_>]) -> String {
+fn one_of(variants: &[Variant<'_>], rules: &SelectorRules) -> String {
     let parts: Vec<Parts<'_>> =
         variants.iter().map(|variant| Parts::read(variant.schema)).collect();
     let (mut definitions, mixed) = merge_others(&parts);
@@ -64,8 +71,8 @@ fn one_of(variants: &[Variant<'_>]) -> String {
             for (_, schema) in &mut parts.properties {
                 *schema = either(std::iter::once(&**schema), mixed).into();
             }
-            let own = selector(&variant.sessions, usize::MAX);
-            parts.write(&own, !variant.sessions.is_empty())
+            let required = !variant.sessions.is_empty();
+            parts.write(&rules.write(&variant.sessions, usize::MAX, required))
         })
         .collect();
     let mut out = format!(r#"{{"type":"object","oneOf":[{}]"#, branches.join(","));
@@ -74,21 +81,6 @@ fn one_of(variants: &[Variant<'_>]) -> String {
     }
     out.push('}');
     out
-}
-
-/// The property that selects a session.
-fn selector(sessions: &[&str], most: usize) -> Value {
-    let mut selector = json!({
-        "type": "string",
-        "description": "Routing selector: the id of the session that is to run this call (see session_list). Not passed on to the tool.",
-    });
-    if !sessions.is_empty()
-        && sessions.len() <= most
-        && let Some(selector) = selector.as_object_mut()
-    {
-        selector.insert("enum".to_owned(), sessions.into());
-    }
-    selector
 }
 
 /// Keys and raw values in order.
@@ -149,14 +141,17 @@ impl<'a> Parts<'a> {
         self
     }
 
-    fn write(&self, selector: &Value, selector_required: bool) -> String {
-        let mut out = format!(r#"{{"type":"object","properties":{{"{SESSION_ID}":{selector}"#);
+    fn write(&self, selectors: &SelectorProperties) -> String {
+        let written =
+            selectors.properties.iter().map(|(key, schema)| format!(r#""{key}":{schema}"#));
+        let written: Vec<String> = written.collect();
+        let mut out = format!(r#"{{"type":"object","properties":{{{}"#, written.join(","));
         for (name, schema) in self.properties.iter().filter(|(name, _)| name != SESSION_ID) {
             out.extend([",", &quote(name), ":", schema]);
         }
         out.push('}');
         let mut required: Vec<&str> = Vec::new();
-        required.extend(selector_required.then_some(SESSION_ID));
+        required.extend(selectors.required.then_some(SESSION_ID));
         for name in &self.required {
             if name != SESSION_ID && !required.contains(&&**name) {
                 required.push(name);

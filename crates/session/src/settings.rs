@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use toolgate_policy::Glob;
+use toolgate_policy::{Class, Glob};
 
 use crate::entry::ShowcaseLimits;
 use crate::tool::Tool;
 
 /// All settings.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionSettings {
     /// `server_version` in the result of a register.
     pub server_version: String,
@@ -33,6 +33,8 @@ pub struct SessionSettings {
     pub ascii_names: bool,
     /// How different schemas of one name are composed.
     pub conflict: SchemaConflict,
+    /// Which selectors the schemas publish.
+    pub selectors: Selectors,
     /// Whether the showcase is kept at all.
     pub showcase: bool,
     /// How long the showcase keeps tools after their last register.
@@ -62,7 +64,7 @@ pub struct SessionSettings {
 }
 
 /// Settings that may differ from kind to kind.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KindSettings {
     /// How long a new call waits for a disconnected session.
     pub reconnect_wait: Duration,
@@ -85,12 +87,14 @@ pub struct KindSettings {
 }
 
 /// Settings of one tool.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ToolSettings {
     /// Its deadline.
     pub timeout: Option<Duration>,
     /// Its number of concurrent calls.
     pub concurrency: Option<u32>,
+    /// Its risk class, if the operator set one. The machine does not use it.
+    pub class: Option<Class>,
 }
 
 /// What happens to an idle session.
@@ -109,6 +113,15 @@ pub enum SchemaConflict {
     Merged,
     /// One branch per schema, under `oneOf`.
     OneOf,
+}
+
+/// Which selectors the schema of a tool publishes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Selectors {
+    /// `session_id`, required as soon as two sessions serve the tool.
+    SessionId,
+    /// `session_id`, `infobase_name` and `kind`, none of them required.
+    Any,
 }
 
 impl SessionSettings {
@@ -139,12 +152,7 @@ impl SessionSettings {
 impl Default for SessionSettings {
     fn default() -> Self {
         let common = KindSettings::default();
-        let server = KindSettings {
-            reconnect_wait: Duration::from_secs(10),
-            timeout: Duration::from_hours(1),
-            no_deadline: true,
-            ..common.clone()
-        };
+        let server = KindSettings::server(&common);
         Self {
             server_version: concat!("toolgate/", env!("CARGO_PKG_VERSION")).to_owned(),
             heartbeat_interval: Duration::from_secs(15),
@@ -157,6 +165,7 @@ impl Default for SessionSettings {
             rebind: true,
             ascii_names: false,
             conflict: SchemaConflict::Merged,
+            selectors: Selectors::SessionId,
             showcase: true,
             showcase_life: Duration::from_hours(5 * 24),
             room: ShowcaseLimits::default(),
@@ -169,8 +178,24 @@ impl Default for SessionSettings {
                 .to_vec(),
             servers: Vec::new(),
             common,
-            kinds: BTreeMap::from([("server".to_owned(), server)]),
+            kinds: BTreeMap::from([(KindSettings::SERVER.to_owned(), server)]),
             session_timeouts: Vec::new(),
+        }
+    }
+}
+
+impl KindSettings {
+    /// The kind of server channels of 1C, which has defaults of its own.
+    pub const SERVER: &'static str = "server";
+
+    /// The defaults of the kind [`KindSettings::SERVER`]; the rest is as in `common`.
+    #[must_use]
+    pub fn server(common: &Self) -> Self {
+        Self {
+            reconnect_wait: Duration::from_secs(10),
+            timeout: Duration::from_hours(1),
+            no_deadline: true,
+            ..common.clone()
         }
     }
 }

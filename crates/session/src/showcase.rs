@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::file::{ImportError, export, import};
-use crate::entry::{EntryKey, ShowcaseEntry, ShowcaseLimits};
+use crate::entry::{EntryKey, Publisher, ShowcaseEntry, ShowcaseLimits};
 use crate::io::{Output, SessionEvent, SessionEventKind};
 use crate::reach::Reach;
 use crate::registration::SessionInfo;
@@ -74,20 +74,20 @@ impl Showcase {
         now: Millis,
     ) -> Vec<Output> {
         let Publication { uid, card, tools, registered } = publication;
-        let key = EntryKey {
-            kind: card.kind.clone(),
-            config_id: card.config_id.clone(),
-            infobase_name: (!card.config_id_sent).then(|| card.infobase_name.clone()),
-        };
+        let key = key_of(card);
         // An entry stored under larger limits may shrink but not grow.
         let entries = room.entries.max(self.entries.len());
         let room = ShowcaseLimits { entries, bytes: room.bytes.max(self.bytes) };
         let mut outputs = self.displace_imported(&key);
         let before = self.entries.get(&key);
         let mut publishers = before.map(|entry| entry.publishers.clone()).unwrap_or_default();
-        let publisher = (Arc::clone(uid), card.infobase_name.clone());
-        publishers.retain(|known| *known != publisher);
-        publishers.push_back(publisher);
+        publishers.retain(|known| !is_by(known, uid, card));
+        publishers.push_back(Publisher {
+            session_id: Arc::clone(uid),
+            infobase_name: card.infobase_name.clone(),
+            host_id: card.host_id.clone(),
+            last_seen: now,
+        });
         while publishers.len() > MAX_PUBLISHERS {
             publishers.pop_front();
         }
@@ -104,6 +104,25 @@ impl Showcase {
             outputs.push(self.full(uid, &entry.key));
         }
         outputs
+    }
+
+    /// Records when a session that published an entry was last connected. The life of the entry
+    /// does not change.
+    pub(crate) fn left(
+        &mut self,
+        uid: &Arc<str>,
+        card: &SessionInfo,
+        last_seen: Millis,
+    ) -> Option<Output> {
+        let entry = self.entries.get_mut(&key_of(card))?;
+        if !entry.publishers.iter().any(|known| is_by(known, uid, card)) {
+            return None;
+        }
+        let changed = Arc::make_mut(entry);
+        for publisher in changed.publishers.iter_mut().filter(|known| is_by(known, uid, card)) {
+            publisher.last_seen = last_seen;
+        }
+        Some(Output::Keep(Arc::clone(entry)))
     }
 
     fn has_room(&self, entry: &ShowcaseEntry, room: ShowcaseLimits) -> bool {
@@ -179,6 +198,19 @@ impl Showcase {
         }
         keys
     }
+}
+
+/// The entry of a session.
+fn key_of(card: &SessionInfo) -> EntryKey {
+    EntryKey {
+        kind: card.kind.clone(),
+        config_id: card.config_id.clone(),
+        infobase_name: (!card.config_id_sent).then(|| card.infobase_name.clone()),
+    }
+}
+
+fn is_by(publisher: &Publisher, uid: &Arc<str>, card: &SessionInfo) -> bool {
+    publisher.session_id == *uid && publisher.infobase_name == card.infobase_name
 }
 
 /// The entries from elsewhere whose kind and configuration are not in the showcase, up to its

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 /// Milliseconds since the Unix epoch. The driver reads the wall clock once, at start, and adds the
 /// elapsed monotonic time, so that changes of the wall clock do not affect sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -17,6 +19,17 @@ impl Millis {
     /// How long ago `earlier` was; zero if it is not earlier.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The time as a timestamp; the latest one if it is beyond that.
+    pub(crate) fn timestamp(self) -> Timestamp {
+        let millis = i64::try_from(self.0).unwrap_or(i64::MAX);
+        Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX)
+    }
+
+    /// The time in RFC 3339, in whole seconds.
+    pub(crate) fn rfc3339(self) -> String {
+        Self(self.0 / 1000 * 1000).timestamp().to_string()
     }
 
     /// Whole seconds since `earlier`.

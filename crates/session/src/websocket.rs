@@ -108,11 +108,11 @@ impl WebSocketReader {
 
     /// Consumes bytes from the front of `bytes` until a message is complete or none are left.
     pub fn take(&mut self, bytes: &mut &[u8]) -> Result<Option<WebSocketMessage>, WebSocketError> {
-        let heard = self.try_take(bytes);
-        if heard.is_err() {
+        let taken = self.try_take(bytes);
+        if taken.is_err() {
             *self = Self::new(self.most);
         }
-        heard
+        taken
     }
 
     fn try_take(&mut self, bytes: &mut &[u8]) -> Result<Option<WebSocketMessage>, WebSocketError> {
@@ -131,8 +131,8 @@ impl WebSocketReader {
             }
             self.frame = None;
             self.come = 0;
-            if let Some(heard) = self.end(frame)? {
-                return Ok(Some(heard));
+            if let Some(taken) = self.end(frame)? {
+                return Ok(Some(taken));
             }
         }
     }

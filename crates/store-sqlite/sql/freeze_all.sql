@@ -1,1 +1,1 @@
-SELECT id, kind, name, created FROM freeze ORDER BY id
+SELECT id, kind, name, created, person, reason FROM freeze ORDER BY id

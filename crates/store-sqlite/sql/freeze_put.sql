@@ -1,1 +1,1 @@
-INSERT OR REPLACE INTO freeze (id, kind, name, created) VALUES (?1, ?2, ?3, ?4)
+INSERT INTO freeze (id, kind, name, created, person, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6)

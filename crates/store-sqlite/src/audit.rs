@@ -26,9 +26,14 @@ impl AuditReader {
         Ok(Some(Self(SqliteReader(schema::open_read_only(folder)?))))
     }
 
-    /// Rows, ascending; at most 1,000.
+    /// See [`toolgate_store::Store::rows`].
     pub fn rows(&mut self, page: &RowQuery) -> Result<Vec<Row>, StoreError> {
         self.0.rows(page)
+    }
+
+    /// See [`toolgate_store::Store::count_rows`].
+    pub fn count_rows(&mut self, query: &RowQuery) -> Result<u64, StoreError> {
+        self.0.count_rows(query)
     }
 
     /// All rows of one call, ascending.

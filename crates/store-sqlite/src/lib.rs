@@ -22,6 +22,7 @@ mod owner;
 mod read;
 mod readonly;
 mod row;
+mod row_filter;
 mod schema;
 mod setup;
 mod sql;
@@ -31,7 +32,7 @@ mod usage;
 mod verify;
 mod write;
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{fmt, path::Path, sync::Arc, time::Instant};
 
 use jiff::Timestamp;
 use toolgate_audit::{ArgumentHashKey, PublicKey};
@@ -40,19 +41,9 @@ use toolgate_store::{CheckpointSchedule, Engine, EngineSettings, OnCheckpoint, S
 pub use audit::AuditReader;
 pub use readonly::ReadOnlyStore;
 pub use schema::VERSION as SCHEMA_VERSION;
-pub use sync::SyncFile;
+pub use sync::{MonotonicClock, SyncFile};
+pub use toolgate_audit::Durability;
 pub use verify::{public_key, verify, verify_by};
-
-/// How durable an intent is before its call is sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// It has reached the operating system: it survives the end of the process and is synced within
-    /// 100 ms. If syncing lags more than 5 s, no call is admitted.
-    #[default]
-    Process,
-    /// It is on the disk: it survives a power failure.
-    Power,
-}
 
 /// Random bytes provided by the caller.
 pub struct Randomness {
@@ -76,6 +67,8 @@ pub struct OpenOptions {
     pub on_checkpoint: Option<Box<OnCheckpoint>>,
     /// Syncs a file; tests install a slow or failing disk here.
     pub sync: Arc<SyncFile>,
+    /// Measures how long data waits to be synced.
+    pub clock: Arc<MonotonicClock>,
 }
 
 /// An open data folder.
@@ -96,11 +89,11 @@ pub fn open(
     options: OpenOptions,
     now: Timestamp,
 ) -> Result<OpenedFolder, StoreError> {
-    let OpenOptions { durability, randomness, due, on_checkpoint, sync } = options;
+    let OpenOptions { durability, randomness, due, on_checkpoint, sync, clock } = options;
     keys::make_folder(folder)?;
     let (signer, secret) = keys::read_or_make(folder, &randomness)?;
     let public_key = signer.public_key();
-    let backend = write::SqliteBackend::open(folder, durability, randomness.owner, sync)?;
+    let backend = write::SqliteBackend::open(folder, durability, randomness.owner, sync, clock)?;
     let settings = EngineSettings { signer: Some(signer), due, on_checkpoint };
     let store = Engine::start(backend, settings, now)?;
     Ok(OpenedFolder { store, secret, public_key })
@@ -115,6 +108,7 @@ impl OpenOptions {
             due: CheckpointSchedule::default(),
             on_checkpoint: None,
             sync: Arc::new(sync::fdatasync),
+            clock: Arc::new(Instant::now),
         }
     }
 }

@@ -1,23 +1,21 @@
 //! The reading side: its own connection on a reader thread.
 
 use rusqlite::{Connection, OptionalExtension as _, Row as Columns, params};
-use toolgate_audit::{CallId, ChainHead, Checkpoint, Decision, Hash, Row};
+use toolgate_audit::{CallId, ChainHead, Checkpoint, Hash, Row};
 use toolgate_policy::{Amount, Claim, Period, Taken, Unavailable, Usage};
 use toolgate_store::{
-    Document, RowQuery, Snapshot, StoreError, StoreStatus, backend::BackendReader,
+    Document, PolicyVersion, RowQuery, Snapshot, StoreError, StoreStatus, backend::BackendReader,
 };
 
 use crate::{
     error::{OrStoreError as _, damaged},
     open_calls,
-    row::{self, number, to_head},
+    row::{self, to_head},
+    row_filter::RowFilter,
     setup, sql,
     time::{mark, timestamp},
     usage::SqliteUsage,
 };
-
-/// The maximum number of rows per query.
-const PAGE: usize = 1_000;
 
 /// A connection that reads.
 pub(crate) struct SqliteReader(pub(crate) Connection);
@@ -30,15 +28,25 @@ impl BackendReader for SqliteReader {
         Ok(snapshot)
     }
 
+    fn policy_versions(&mut self, name: &str) -> Result<Vec<PolicyVersion>, StoreError> {
+        setup::policy_versions(&self.0, name)
+    }
+
     fn documents(&mut self, space: &str) -> Result<Vec<Document>, StoreError> {
         setup::documents(&self.0, space)
     }
 
     fn rows(&mut self, page: &RowQuery) -> Result<Vec<Row>, StoreError> {
-        let decision = page.decision.map(Decision::as_str);
-        let limit = number(page.limit.min(PAGE) as u64);
-        let values = params![number(page.after), page.grant, page.tool, decision, limit];
-        self.list(sql::ROWS_PAGE, values)
+        let filter = RowFilter::new(&self.0, page)?;
+        self.list(&filter.rows(page), &filter.values())
+    }
+
+    fn count_rows(&mut self, query: &RowQuery) -> Result<u64, StoreError> {
+        let filter = RowFilter::new(&self.0, query)?;
+        let mut statement = self.0.prepare_cached(&filter.count()).or_store_error()?;
+        let values = filter.values();
+        let count: i64 = statement.query_row(&*values, |row| row.get(0)).or_store_error()?;
+        Ok(u64::try_from(count).unwrap_or_default())
     }
 
     fn call_rows(&mut self, call: CallId) -> Result<Vec<Row>, StoreError> {

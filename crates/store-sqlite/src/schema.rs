@@ -18,10 +18,11 @@ use crate::{
 };
 
 /// Each migration makes the next version; they are never edited once released.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../sql/migrations/0001_first.sql"),
     include_str!("../sql/migrations/0002_less_for_each_call.sql"),
     include_str!("../sql/migrations/0003_tasks.sql"),
+    include_str!("../sql/migrations/0004_filters.sql"),
 ];
 
 /// The schema version of this program.

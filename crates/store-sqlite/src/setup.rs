@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use toolgate_audit::Hash;
 use toolgate_store::{
-    Change, Document, Freeze, FreezeTarget, PolicyVersion, Snapshot, StoreError, StoredGrant,
-    StoredPerson, backend::ChangeOutcome,
+    Change, Document, Freeze, FreezeTarget, GrantUse, PolicyVersion, Snapshot, StoreError,
+    StoredGrant, StoredPerson, backend::ChangeOutcome,
 };
 
 use crate::{
@@ -53,15 +53,10 @@ pub(crate) fn change(
         }
         Change::RemovePolicy(name) => (execute(connection, sql::POLICY_REMOVE, &[name])?, name),
         Change::Freeze(freeze) => {
-            let (kind, name) = match &freeze.what {
-                FreezeTarget::All => ("all", None),
-                FreezeTarget::Grant(name) => ("grant", Some(name)),
-                FreezeTarget::Server(name) => ("server", Some(name)),
-                FreezeTarget::Session(id) => ("session", Some(id)),
-            };
-            let created = micros(freeze.created);
-            let put = execute(connection, sql::FREEZE_PUT, &[&freeze.id, &kind, &name, &created]);
-            (put?, &freeze.id)
+            if let Some(same) = frozen_by(connection, &freeze.what)? {
+                return Ok(ChangeOutcome::AlreadyFrozen(same));
+            }
+            (put_freeze(connection, freeze)?, &freeze.id)
         }
         Change::Unfreeze(id) => (execute(connection, sql::FREEZE_END, &[id])?, id),
         Change::PutDocument(Document { space, key, json }) => {
@@ -119,6 +114,21 @@ fn put_person(connection: &Connection, person: &StoredPerson) -> Result<usize, S
     execute(connection, sql::PERSON_PUT, &values)
 }
 
+/// The freeze of this target.
+fn frozen_by(connection: &Connection, what: &FreezeTarget) -> Result<Option<String>, StoreError> {
+    let (kind, name) = what.parts();
+    let mut statement = connection.prepare_cached(sql::FREEZE_OF).or_store_error()?;
+    statement.query_row(params![kind, name], |row| row.get(0)).optional().or_store_error()
+}
+
+fn put_freeze(connection: &Connection, freeze: &Freeze) -> Result<usize, StoreError> {
+    let (kind, name) = freeze.what.parts();
+    let created = micros(freeze.created);
+    let values: [&dyn rusqlite::ToSql; 6] =
+        [&freeze.id, &kind, &name, &created, &freeze.person, &freeze.reason];
+    execute(connection, sql::FREEZE_PUT, &values)
+}
+
 /// Reads everything within one transaction of the caller.
 pub(crate) fn snapshot(connection: &Connection) -> Result<Snapshot, StoreError> {
     let generation: i64 =
@@ -129,7 +139,18 @@ pub(crate) fn snapshot(connection: &Connection) -> Result<Snapshot, StoreError> 
         people: all(connection, sql::PERSON_ALL, &[], person)?,
         policies: all(connection, sql::POLICY_ALL, &[], policy)?,
         freezes: all(connection, sql::FREEZE_ALL, &[], freeze)?,
+        uses: all(connection, sql::GRANT_USE_ALL, &[], |row| {
+            Some(GrantUse { id: text(row, 0)?, at: timestamp(row.get(1).ok()?)? })
+        })?,
     })
+}
+
+/// Every version of a policy, ascending.
+pub(crate) fn policy_versions(
+    connection: &Connection,
+    name: &str,
+) -> Result<Vec<PolicyVersion>, StoreError> {
+    all(connection, sql::POLICY_VERSIONS, &[&name], policy)
 }
 
 /// The documents of a space.
@@ -208,7 +229,13 @@ fn freeze(row: &Row<'_>) -> Option<Freeze> {
         ("session", Some(id)) => FreezeTarget::Session(id),
         _ => return None,
     };
-    Some(Freeze { id: text(row, 0)?, what, created: timestamp(row.get(3).ok()?)? })
+    Some(Freeze {
+        id: text(row, 0)?,
+        what,
+        created: timestamp(row.get(3).ok()?)?,
+        person: row.get(4).ok()?,
+        reason: row.get(5).ok()?,
+    })
 }
 
 fn text(row: &Row<'_>, place: usize) -> Option<Arc<str>> {

@@ -32,11 +32,14 @@ pub(crate) fn fdatasync(file: &File) -> io::Result<()> {
     file.sync_data()
 }
 
+/// Reads a monotonic clock.
+pub type MonotonicClock = dyn Fn() -> Instant + Send + Sync;
+
 /// State shared by the writer and the thread.
-#[derive(Debug, Default)]
 pub(crate) struct SyncMonitor {
     state: Mutex<State>,
     changed: Condvar,
+    clock: Arc<MonotonicClock>,
 }
 
 #[derive(Debug, Default)]
@@ -49,27 +52,35 @@ struct State {
 }
 
 impl SyncMonitor {
+    pub(crate) fn new(clock: Arc<MonotonicClock>) -> Self {
+        Self { state: Mutex::default(), changed: Condvar::new(), clock }
+    }
+
     /// Reports that data was written.
     pub(crate) fn written(&self) {
         let mut state = self.state.lock();
         if state.waiting.is_none() {
-            state.waiting = Some(Instant::now());
+            state.waiting = Some((self.clock)());
             self.changed.notify_one();
         }
     }
 
-    /// Fails if syncing lags.
-    pub(crate) fn may_admit(&self) -> Result<(), StoreError> {
+    /// How long the oldest unsynced data has waited.
+    pub(crate) fn lag(&self) -> Duration {
         let state = self.state.lock();
         // Data being synced has waited longer than data that waits.
         let oldest = state.syncing.or(state.waiting);
-        match oldest.map(|since| since.elapsed()) {
-            Some(lag) if lag > MAX_LAG => {
-                let message = format!("data has not been synced for {} s", lag.as_secs());
-                Err(StoreError::new(StoreErrorKind::Lagging, message))
-            }
-            _ => Ok(()),
+        oldest.map(|since| (self.clock)().saturating_duration_since(since)).unwrap_or_default()
+    }
+
+    /// Fails if syncing lags.
+    pub(crate) fn may_admit(&self) -> Result<(), StoreError> {
+        let lag = self.lag();
+        if lag > MAX_LAG {
+            let message = format!("data has not been synced for {} s", lag.as_secs());
+            return Err(StoreError::new(StoreErrorKind::Lagging, message));
         }
+        Ok(())
     }
 
     /// Ends the thread.

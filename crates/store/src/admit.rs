@@ -1,9 +1,10 @@
 //! Requests to a store and their results.
 
 use std::fmt;
+use std::time::Duration;
 
 use jiff::Timestamp;
-use toolgate_audit::{ChainHead, Checkpoint, Decision, Draft};
+use toolgate_audit::{ChainHead, Checkpoint, Draft};
 use toolgate_policy::{Usage, Verdict};
 
 use crate::Admitted;
@@ -59,21 +60,6 @@ pub enum AdmitOutcome {
     Stale,
 }
 
-/// Selects rows of the audit.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RowQuery {
-    /// Only rows after this sequence number.
-    pub after: u64,
-    /// The maximum number of rows, capped at 1,000.
-    pub limit: usize,
-    /// Only rows of this grant (label).
-    pub grant: Option<String>,
-    /// Only rows of this tool.
-    pub tool: Option<String>,
-    /// Only rows with this decision.
-    pub decision: Option<Decision>,
-}
-
 /// The state of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreStatus {
@@ -86,6 +72,17 @@ pub struct StoreStatus {
     pub mark: Timestamp,
     /// Calls that were admitted and have not ended.
     pub open: u64,
+}
+
+/// How busy the store is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreActivity {
+    /// Transactions that were committed; concurrent calls share one.
+    pub writes: u64,
+    /// Transactions that failed.
+    pub failed_writes: u64,
+    /// How long the oldest unsynced data has waited for the disk.
+    pub sync_lag: Duration,
 }
 
 impl fmt::Debug for AdmitRequest {

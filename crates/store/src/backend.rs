@@ -4,12 +4,13 @@
 //! deciding, chaining, signing. Implementations store and find data; they decide nothing.
 
 use std::fmt;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use toolgate_audit::{CallId, ChainHead, Checkpoint, Draft, Row};
 use toolgate_policy::{Ended, Ownership, Reservation, Usage, Yielded};
 
-use crate::{Change, Document, RowQuery, Snapshot, StoreError, StoreStatus};
+use crate::{Change, Document, PolicyVersion, RowQuery, Snapshot, StoreError, StoreStatus};
 
 /// The writing side of a database.
 pub trait Backend: Send + fmt::Debug + 'static {
@@ -23,9 +24,17 @@ pub trait Backend: Send + fmt::Debug + 'static {
         true
     }
 
+    /// Measures how long the oldest unsynced data has waited for the disk; `None` if nothing waits.
+    fn sync_lag(&self) -> Option<Box<SyncLag>> {
+        None
+    }
+
     /// A reading side for another thread.
     fn reader(&self) -> Result<Box<dyn BackendReader>, StoreError>;
 }
+
+/// Measures how long data has waited for the disk.
+pub type SyncLag = dyn Fn() -> Duration + Send + Sync;
 
 /// The body of one transaction.
 pub type TransactionBody<'a> = dyn FnMut(&mut dyn Transaction) -> Result<(), StoreError> + 'a;
@@ -100,7 +109,7 @@ pub trait Transaction: Usage {
     /// Makes a change, or says why not; a change that is refused changes nothing. For
     /// [`Change::AcceptClock`], `now` is the time that counts from then on.
     fn change(&mut self, change: &Change, now: Timestamp) -> Result<ChangeOutcome, StoreError>;
-    /// A grant was used.
+    /// A grant was used. The last use of a grant that is not stored is kept under its id.
     fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), StoreError>;
     /// The call continues as `task` at its server until then, and stays open if this process ends
     /// first. A store that does not outlive its process has nothing to keep.
@@ -145,16 +154,22 @@ pub enum ChangeOutcome {
     NameTaken(String),
     /// The object does not exist.
     Unknown(String),
+    /// The target is already frozen, by the freeze with this id.
+    AlreadyFrozen(String),
 }
 
 /// The reading side. Each query reads one consistent snapshot that is not older than the query.
 pub trait BackendReader: Usage + Send {
     /// See [`crate::Store::snapshot`].
     fn snapshot(&mut self) -> Result<Snapshot, StoreError>;
+    /// See [`crate::Store::policy_versions`].
+    fn policy_versions(&mut self, name: &str) -> Result<Vec<PolicyVersion>, StoreError>;
     /// See [`crate::Store::documents`].
     fn documents(&mut self, space: &str) -> Result<Vec<Document>, StoreError>;
     /// See [`crate::Store::rows`].
     fn rows(&mut self, page: &RowQuery) -> Result<Vec<Row>, StoreError>;
+    /// See [`crate::Store::count_rows`].
+    fn count_rows(&mut self, query: &RowQuery) -> Result<u64, StoreError>;
     /// See [`crate::Store::call_rows`].
     fn call_rows(&mut self, call: CallId) -> Result<Vec<Row>, StoreError>;
     /// See [`crate::Store::checkpoints`].

@@ -26,8 +26,9 @@ use toolgate_audit::{CallId, Checkpoint, Draft, Row, Signer};
 
 use crate::{
     AdmitOutcome, AdmitRequest, Backend, Change, ChangeError, Completion, Document, NotAudited,
-    NotReadable, ReadUsage, RowQuery, Snapshot, Store, StoreError, StoreErrorKind, StoreStatus,
-    backend::BackendReader,
+    NotReadable, PolicyVersion, ReadUsage, RowQuery, Snapshot, Store, StoreActivity, StoreError,
+    StoreErrorKind, StoreStatus,
+    backend::{BackendReader, SyncLag},
     permit::{Finish, OutcomeSink},
     reply,
     sync::{
@@ -76,11 +77,16 @@ pub struct Engine {
     jobs: JobQueue,
     reads: ReadQueue,
     shared: Arc<Shared>,
+    sync_lag: Option<Box<SyncLag>>,
 }
 
 /// State shared by the engine and its threads.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
+    /// Committed transactions.
+    writes: AtomicU64,
+    /// Failed transactions.
+    failed_writes: AtomicU64,
     /// The generation as of the last transaction.
     generation: AtomicU64,
     /// The number of waiting admissions and other writes.
@@ -116,6 +122,8 @@ pub(crate) enum Job {
     Continue(CallId, Box<str>, Timestamp),
     /// A task of a call of an earlier process has ended.
     EndTask(Box<(Box<str>, Completion)>),
+    /// Documents that need no row.
+    Keep(Box<Change>),
     Touch(Arc<str>, Timestamp),
     Tick(Timestamp),
     /// The receiver fails as soon as the readers have closed the data.
@@ -137,6 +145,7 @@ impl Engine {
             reads.push(put);
             readers.push((questions, backend.reader()?));
         }
+        let sync_lag = backend.sync_lag();
         let mut writer = Writer::new(backend, settings, Arc::clone(&shared), now);
         writer.recover()?;
         let (writer, queue) =
@@ -146,7 +155,7 @@ impl Engine {
         for (questions, reader) in readers {
             spawn("store-reader", move || job_queue::answer_all(&questions, reader))?;
         }
-        Ok(Self { jobs, reads: ReadQueue::Thread(reads), shared })
+        Ok(Self { jobs, reads: ReadQueue::Thread(reads), shared, sync_lag })
     }
 
     /// Runs every job on the caller's thread: for data that never waits for a disk.
@@ -161,7 +170,7 @@ impl Engine {
         writer.recover()?;
         let jobs = JobQueue::new(InlineRunner::new(writer));
         let reads = ReadQueue::Inline(reader, jobs.clone());
-        Ok(Self { jobs, reads, shared })
+        Ok(Self { jobs, reads, shared, sync_lag: None })
     }
 
     fn write<T: Send + 'static, E: Send + 'static>(
@@ -233,6 +242,13 @@ impl Store for Engine {
         self.jobs.put(Job::EndTask(Box::new((task.into(), ending))));
     }
 
+    fn keep_documents(&self, space: &str, keep: Vec<(Arc<str>, Arc<str>)>, forget: Vec<Arc<str>>) {
+        let change = Change::ReplaceDocuments { space: space.into(), keep, forget };
+        if !change.is_setup() {
+            self.jobs.put(Job::Keep(Box::new(change)));
+        }
+    }
+
     fn touch(&self, grant: Arc<str>, now: Timestamp) {
         self.jobs.put(Job::Touch(grant, now));
     }
@@ -245,6 +261,14 @@ impl Store for Engine {
         self.ask(ReadLane::Setup, |reader| reader.snapshot())
     }
 
+    fn policy_versions(
+        &self,
+        name: &str,
+    ) -> BoxFuture<'static, Result<Vec<PolicyVersion>, NotReadable>> {
+        let name = name.to_owned();
+        self.ask(ReadLane::Setup, move |reader| reader.policy_versions(&name))
+    }
+
     fn documents(&self, space: &str) -> BoxFuture<'static, Result<Vec<Document>, NotReadable>> {
         let space = space.to_owned();
         self.ask(ReadLane::Setup, move |reader| reader.documents(&space))
@@ -252,6 +276,10 @@ impl Store for Engine {
 
     fn rows(&self, page: RowQuery) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
         self.ask(ReadLane::Rows, move |reader| reader.rows(&page))
+    }
+
+    fn count_rows(&self, query: RowQuery) -> BoxFuture<'static, Result<u64, NotReadable>> {
+        self.ask(ReadLane::Rows, move |reader| reader.count_rows(&query))
     }
 
     fn call_rows(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
@@ -264,6 +292,14 @@ impl Store for Engine {
 
     fn status(&self) -> BoxFuture<'static, Result<StoreStatus, NotReadable>> {
         self.ask(ReadLane::Setup, |reader| reader.status())
+    }
+
+    fn activity(&self) -> StoreActivity {
+        StoreActivity {
+            writes: self.shared.writes.load(Ordering::Relaxed),
+            failed_writes: self.shared.failed_writes.load(Ordering::Relaxed),
+            sync_lag: self.sync_lag.as_ref().map(|measure| measure()).unwrap_or_default(),
+        }
     }
 
     fn read_usage(

@@ -54,6 +54,9 @@ pub enum ChangeError {
     /// The object does not exist.
     #[error("`{0}` does not exist")]
     Unknown(String),
+    /// The target is already frozen, by the freeze with this id.
+    #[error("it is already frozen by the freeze `{0}`")]
+    AlreadyFrozen(String),
     /// The change could not be recorded.
     #[error(transparent)]
     NotAudited(#[from] NotAudited),

@@ -17,21 +17,25 @@ pub mod failpoint;
 mod memory;
 mod permit;
 mod reply;
+mod row_query;
 mod setup;
 mod store;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
 mod sync;
 
-pub use admit::{AdmitOutcome, AdmitRequest, Decide, ReadUsage, RoundKind, RowQuery, StoreStatus};
-pub use backend::Backend;
+pub use admit::{
+    AdmitOutcome, AdmitRequest, Decide, ReadUsage, RoundKind, StoreActivity, StoreStatus,
+};
+pub use backend::{Backend, SyncLag};
 pub use completion::{Completion, Settled};
 pub use engine::{CheckpointSchedule, Engine, EngineSettings, OnCheckpoint};
 pub use error::{ChangeError, NotAudited, NotReadable, StoreError, StoreErrorKind};
 pub use memory::MemoryBackend;
 pub use permit::{Admitted, Permit, Ticket};
+pub use row_query::{MAX_ROWS, RowQuery};
 pub use setup::{
-    Change, Document, Freeze, FreezeTarget, PolicyVersion, SETUP_SPACES, Snapshot, StoredGrant,
-    StoredPerson,
+    Change, Document, Freeze, FreezeTarget, GrantUse, PolicyVersion, SETUP_SPACES, Snapshot,
+    StoredGrant, StoredPerson,
 };
 pub use store::Store;

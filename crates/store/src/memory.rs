@@ -2,6 +2,8 @@
 //!
 //! Nothing survives the process, and writes fail only on request.
 
+mod setup;
+
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
@@ -16,8 +18,8 @@ use toolgate_policy::{
 };
 
 use crate::{
-    Backend, Change, Document, Freeze, PolicyVersion, RowQuery, Snapshot, StoreError,
-    StoreErrorKind, StoreStatus, StoredGrant, StoredPerson,
+    Backend, Change, Document, Freeze, GrantUse, MAX_ROWS, PolicyVersion, RowQuery, Snapshot,
+    StoreError, StoreErrorKind, StoreStatus, StoredGrant, StoredPerson,
     backend::{
         AbandonedCall, BackendReader, BackendState, ChangeOutcome, Refund, Transaction,
         TransactionBody,
@@ -41,10 +43,12 @@ struct Data {
     grants: BTreeMap<Arc<str>, StoredGrant>,
     people: BTreeMap<Arc<str>, StoredPerson>,
     policies: BTreeMap<Arc<str>, PolicyVersion>,
-    /// The highest version of each policy, including removed ones.
-    versions: HashMap<Arc<str>, u64>,
+    /// Every version of each policy, including removed ones.
+    versions: HashMap<Arc<str>, Vec<PolicyVersion>>,
     freezes: BTreeMap<Arc<str>, Freeze>,
     kept: BTreeMap<(Arc<str>, Arc<str>), Document>,
+    /// The last use of grants that are not stored.
+    uses: BTreeMap<Arc<str>, Timestamp>,
 }
 
 /// A call that has not ended.
@@ -195,6 +199,9 @@ impl Transaction for Data {
     fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), StoreError> {
         if let Some(grant) = self.grants.get_mut(grant) {
             grant.last_use = grant.last_use.max(Some(now));
+        } else {
+            let at = self.uses.entry(grant.into()).or_insert(now);
+            *at = now.max(*at);
         }
         Ok(())
     }
@@ -207,80 +214,6 @@ impl Transaction for Data {
         self.ledger.prune(now);
         Ok(())
     }
-}
-
-impl Data {
-    fn make(&mut self, change: &Change, now: Timestamp) -> ChangeOutcome {
-        match change {
-            Change::PutGrant(grant) => {
-                let mut others = self.grants.values().filter(|other| other.id != grant.id);
-                if others.any(|other| other.label == grant.label) {
-                    return ChangeOutcome::NameTaken(grant.label.to_string());
-                }
-                self.grants.insert(Arc::clone(&grant.id), (**grant).clone());
-            }
-            Change::RevokeGrant(id) => match self.grants.get_mut(id) {
-                Some(grant) => grant.revoked = grant.revoked.or(Some(now)),
-                None => return ChangeOutcome::Unknown(id.to_string()),
-            },
-            Change::PutPerson(person) => {
-                let mut others = self.people.values().filter(|other| other.id != person.id);
-                if others.any(|other| other.name == person.name) {
-                    return ChangeOutcome::NameTaken(person.name.to_string());
-                }
-                self.people.insert(Arc::clone(&person.id), (**person).clone());
-            }
-            Change::RevokePerson(id) => match self.people.get_mut(id) {
-                Some(person) => person.revoked = person.revoked.or(Some(now)),
-                None => return ChangeOutcome::Unknown(id.to_string()),
-            },
-            Change::PutPolicy { name, document } => {
-                let version = self.versions.entry(Arc::clone(name)).or_default();
-                *version += 1;
-                let (version, created) = (*version, now);
-                let (name, document) = (Arc::clone(name), Arc::clone(document));
-                let policy = PolicyVersion { name, version, document, created };
-                self.policies.insert(Arc::clone(&policy.name), policy);
-            }
-            Change::RemovePolicy(name) => {
-                return gone(name, self.policies.remove(name).is_some());
-            }
-            Change::Freeze(freeze) => {
-                self.freezes.insert(Arc::clone(&freeze.id), freeze.clone());
-            }
-            Change::Unfreeze(id) => return gone(id, self.freezes.remove(id).is_some()),
-            Change::AcceptClock => {
-                let from = std::mem::replace(&mut self.state.mark, now);
-                self.ledger.rebase(from, now);
-                for open in self.open.values_mut() {
-                    open.waits = open.waits.map(|_| now);
-                }
-            }
-            Change::PutDocument(kept) => {
-                let key = (Arc::clone(&kept.space), Arc::clone(&kept.key));
-                self.kept.insert(key, kept.clone());
-            }
-            Change::RemoveDocument(space, key) => {
-                let fixture = (Arc::clone(space), Arc::clone(key));
-                return gone(key, self.kept.remove(&fixture).is_some());
-            }
-            Change::ReplaceDocuments { space, keep, forget } => {
-                for key in forget {
-                    self.kept.remove(&(Arc::clone(space), Arc::clone(key)));
-                }
-                for (key, json) in keep {
-                    let (space, key) = (Arc::clone(space), Arc::clone(key));
-                    let kept = Document { space, key, json: Arc::clone(json) };
-                    self.kept.insert((Arc::clone(&kept.space), Arc::clone(&kept.key)), kept);
-                }
-            }
-        }
-        ChangeOutcome::Made
-    }
-}
-
-fn gone(name: &str, was_there: bool) -> ChangeOutcome {
-    if was_there { ChangeOutcome::Made } else { ChangeOutcome::Unknown(name.to_owned()) }
 }
 
 impl Usage for Data {
@@ -334,7 +267,16 @@ impl BackendReader for MemoryBackend {
             people: data.people.values().cloned().collect(),
             policies: data.policies.values().cloned().collect(),
             freezes: data.freezes.values().cloned().collect(),
+            uses: data
+                .uses
+                .iter()
+                .map(|(id, at)| GrantUse { id: Arc::clone(id), at: *at })
+                .collect(),
         })
+    }
+
+    fn policy_versions(&mut self, name: &str) -> Result<Vec<PolicyVersion>, StoreError> {
+        Ok(self.data().versions.get(name).cloned().unwrap_or_default())
     }
 
     fn documents(&mut self, space: &str) -> Result<Vec<Document>, StoreError> {
@@ -344,17 +286,18 @@ impl BackendReader for MemoryBackend {
 
     fn rows(&mut self, page: &RowQuery) -> Result<Vec<Row>, StoreError> {
         let data = self.data();
-        let wanted = |row: &&Row| {
-            let draft = &row.draft;
-            let is = |wanted: &Option<String>, value: &Option<Arc<str>>| {
-                wanted.is_none() || wanted.as_deref() == value.as_deref()
-            };
-            row.seq > page.after
-                && is(&page.grant, &draft.grant)
-                && is(&page.tool, &draft.tool)
-                && (page.decision.is_none() || page.decision == draft.decision)
-        };
-        Ok(data.rows.iter().filter(wanted).take(page.limit.min(1_000)).cloned().collect())
+        let limit = page.limit.min(MAX_ROWS);
+        let matching = data.rows.iter().filter(|row| page.matches(row));
+        Ok(if page.newest_first {
+            matching.rev().take(limit).cloned().collect()
+        } else {
+            matching.take(limit).cloned().collect()
+        })
+    }
+
+    fn count_rows(&mut self, query: &RowQuery) -> Result<u64, StoreError> {
+        let count = self.data().rows.iter().filter(|row| query.matches(row)).count();
+        Ok(u64::try_from(count).unwrap_or(u64::MAX))
     }
 
     fn call_rows(&mut self, call: CallId) -> Result<Vec<Row>, StoreError> {

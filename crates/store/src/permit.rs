@@ -12,7 +12,7 @@ use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
-use toolgate_audit::{CallId, Draft, truncate};
+use toolgate_audit::{CallId, Decision, Draft, truncate};
 use toolgate_policy::Verdict;
 
 use crate::{Completion, NotAudited, Settled, reply};
@@ -79,6 +79,12 @@ impl Admitted {
     /// Sequence number of the intent row.
     pub fn seq(&self) -> u64 {
         self.seq
+    }
+
+    /// The decision that its intent row records.
+    pub fn decision(&self) -> Decision {
+        let recorded = self.ticket.call.as_ref().and_then(|intent| intent.decision);
+        recorded.unwrap_or(Decision::Allow)
     }
 
     /// The verdict of the policy.

@@ -90,6 +90,19 @@ pub struct Freeze {
     pub what: FreezeTarget,
     /// Since when.
     pub created: Timestamp,
+    /// The person who ordered it; `None` for freezes of before toolgate recorded it.
+    pub person: Option<Arc<str>>,
+    /// Why, if the person gave a reason.
+    pub reason: Option<Arc<str>>,
+}
+
+/// The last use of a grant that is not stored, because the file defines it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantUse {
+    /// The id of the grant, as given to [`crate::Store::touch`].
+    pub id: Arc<str>,
+    /// When it was last used.
+    pub at: Timestamp,
 }
 
 /// A document stored for another part of toolgate; the store does not interpret it.
@@ -118,8 +131,10 @@ pub struct Snapshot {
     pub people: Vec<StoredPerson>,
     /// The newest version of each policy.
     pub policies: Vec<PolicyVersion>,
-    /// The current freezes.
+    /// The current freezes; each target has at most one.
     pub freezes: Vec<Freeze>,
+    /// The last use of each grant that is not in `grants`.
+    pub uses: Vec<GrantUse>,
 }
 
 /// One change of the setup.
@@ -142,7 +157,8 @@ pub enum Change {
     },
     /// Removes a policy, by name. If it is created again, its version numbers continue.
     RemovePolicy(Arc<str>),
-    /// Adds a freeze.
+    /// Adds a freeze. If the target is already frozen, nothing changes and the error names the
+    /// existing freeze.
     Freeze(Freeze),
     /// Ends a freeze, by id.
     Unfreeze(Arc<str>),
@@ -163,6 +179,18 @@ pub enum Change {
         /// Keys of the documents to remove.
         forget: Vec<Arc<str>>,
     },
+}
+
+impl FreezeTarget {
+    /// The kind of the target, and its name if it has one.
+    pub fn parts(&self) -> (&'static str, Option<&Arc<str>>) {
+        match self {
+            Self::All => ("all", None),
+            Self::Grant(label) => ("grant", Some(label)),
+            Self::Server(name) => ("server", Some(name)),
+            Self::Session(id) => ("session", Some(id)),
+        }
+    }
 }
 
 impl Change {

@@ -8,7 +8,7 @@ use toolgate_audit::{CallId, Checkpoint, Draft, Row};
 
 use crate::{
     AdmitOutcome, AdmitRequest, Change, ChangeError, Completion, Document, NotAudited, NotReadable,
-    ReadUsage, RowQuery, Snapshot, StoreStatus,
+    PolicyVersion, ReadUsage, RowQuery, Snapshot, StoreActivity, StoreStatus,
 };
 
 /// Admits calls, persists what people set up, and reads the audit.
@@ -38,7 +38,13 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// [`crate::Ticket::continue_as_task`]). Without such a call nothing happens.
     fn end_task(&self, task: &str, ending: Completion);
 
-    /// Records that a grant (by id) was used. Persisted with the next tick, without a row.
+    /// Stores and removes documents of a space that is not one of the [`crate::SETUP_SPACES`],
+    /// without a row and without a report: for what can be determined again. Other spaces are
+    /// ignored.
+    fn keep_documents(&self, space: &str, keep: Vec<(Arc<str>, Arc<str>)>, forget: Vec<Arc<str>>);
+
+    /// Records that a grant (by id) was used. Persisted with the next tick, without a row. A grant
+    /// that is not stored may have any id; its last use is in [`Snapshot::uses`].
     fn touch(&self, grant: Arc<str>, now: Timestamp);
 
     /// A number that grows with every change of [`Store::snapshot`] or of a document in one of the
@@ -49,11 +55,20 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Everything that people set up.
     fn snapshot(&self) -> BoxFuture<'static, Result<Snapshot, NotReadable>>;
 
+    /// Every version of a policy, ascending, also of a removed one.
+    fn policy_versions(
+        &self,
+        name: &str,
+    ) -> BoxFuture<'static, Result<Vec<PolicyVersion>, NotReadable>>;
+
     /// The documents of a space, ordered by key.
     fn documents(&self, space: &str) -> BoxFuture<'static, Result<Vec<Document>, NotReadable>>;
 
-    /// Rows of the audit, ascending.
+    /// Rows of the audit that match a query, ascending unless the query says otherwise.
     fn rows(&self, page: RowQuery) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>>;
+
+    /// The number of rows that match a query, whatever its limit.
+    fn count_rows(&self, query: RowQuery) -> BoxFuture<'static, Result<u64, NotReadable>>;
 
     /// All rows of one call, ascending.
     fn call_rows(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>>;
@@ -63,6 +78,11 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// The head of the chain, the clock's high-water mark, and the number of open calls.
     fn status(&self) -> BoxFuture<'static, Result<StoreStatus, NotReadable>>;
+
+    /// How many writes there were, and how far the disk lags behind them. Cheap.
+    fn activity(&self) -> StoreActivity {
+        StoreActivity::default()
+    }
 
     /// Reads the counters, for explanations and for `my_permissions`; takes nothing.
     fn read_usage(

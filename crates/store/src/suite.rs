@@ -13,6 +13,7 @@
 mod calls;
 mod counters;
 mod model;
+mod queries;
 mod rounds;
 mod rows;
 mod setup;
@@ -33,21 +34,23 @@ pub use calls::{POLICY, TestAgent, at};
 pub use counters::{
     a_clock_can_be_accepted, calendar_limits_are_exact, calls_in_flight_are_limited,
     refunds_go_to_their_own_window, repeats_are_refused, sliding_limits_are_exact, sums_are_exact,
-    time_never_runs_backwards,
+    sums_near_the_maximum_never_overflow, time_never_runs_backwards,
 };
 pub use model::random_calls_match_the_model;
+pub use queries::{queries_select_matching_rows, queries_survive_an_accepted_clock};
 pub use rounds::{
     a_call_continues_round_by_round, missing_rounds_end_the_call, tasks_outlive_their_process,
 };
 pub use rows::{
     a_dropped_ticket_is_unknown, a_held_call_leaves_no_trace,
-    a_panicking_decision_fails_only_its_call, an_outcome_names_the_session, denials_are_coalesced,
-    denials_per_grant_are_capped, every_call_has_its_rows, long_texts_are_truncated,
-    nothing_is_admitted_unless_written, ownership_follows_results, shadow_never_refuses,
+    a_panicking_decision_fails_only_its_call, an_outcome_names_the_session,
+    checkpoints_are_signed_by_age, denials_are_coalesced, denials_per_grant_are_capped,
+    every_call_has_its_rows, long_texts_are_truncated, nothing_is_admitted_unless_written,
+    ownership_follows_results, shadow_never_refuses,
 };
 pub use setup::{
-    changes_are_seen_and_audited, names_are_unique, reopening_keeps_everything,
-    stale_decisions_are_not_admitted,
+    a_target_is_frozen_once, changes_are_seen_and_audited, names_are_unique,
+    reopening_keeps_everything, stale_decisions_are_not_admitted,
 };
 
 use crate::{RowQuery, Store};
@@ -73,6 +76,7 @@ macro_rules! conformance {
     ($fixture:expr) => {
         $crate::conformance! { @ $fixture;
             calendar_limits_are_exact, sliding_limits_are_exact, sums_are_exact,
+            sums_near_the_maximum_never_overflow, checkpoints_are_signed_by_age,
             calls_in_flight_are_limited, refunds_go_to_their_own_window, repeats_are_refused,
             time_never_runs_backwards, a_clock_can_be_accepted, ownership_follows_results, a_dropped_ticket_is_unknown,
             denials_are_coalesced, denials_per_grant_are_capped, long_texts_are_truncated,
@@ -82,6 +86,7 @@ macro_rules! conformance {
             tasks_outlive_their_process,
             a_panicking_decision_fails_only_its_call, every_call_has_its_rows,
             an_outcome_names_the_session,
+            queries_select_matching_rows, queries_survive_an_accepted_clock, a_target_is_frozen_once,
             changes_are_seen_and_audited, names_are_unique, stale_decisions_are_not_admitted,
             reopening_keeps_everything, random_calls_match_the_model,
         }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
 use toolgate_json::{items, peek, text};
-use toolgate_mcp::modern::annotations::{Annotation, may_annotate, of_tool};
+use toolgate_mcp::sessionless::annotations::{Annotation, may_annotate, of_tool};
 
 /// The known annotations of one server.
 #[derive(Debug, Default)]

@@ -18,7 +18,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::relay::RelayWriter;
-pub use toolgate_admission::clearance::{Cleared, Heads, LastLook, Outbound, Uncleared};
+pub use toolgate_admission::clearance::{Cleared, FinalCheck, Heads, Outbound, Uncleared};
 
 /// A boxed future, so that channels can be trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -28,12 +28,22 @@ pub trait Connector: Send + Sync + 'static {
     /// Starts the child or prepares the endpoint. `inbox` receives everything that belongs to no
     /// exchange: all output of a child, and the server's own stream of an HTTP server.
     fn connect(&self, inbox: Arc<dyn Inbox>) -> BoxFuture<'_, Result<Arc<dyn Channel>, SendError>>;
+
+    /// As [`Self::connect`], on behalf of the grant of this label.
+    fn connect_for<'a>(
+        &'a self,
+        inbox: Arc<dyn Inbox>,
+        grant: &'a str,
+    ) -> BoxFuture<'a, Result<Arc<dyn Channel>, SendError>> {
+        let _ = grant;
+        self.connect(inbox)
+    }
 }
 
 /// One live connection to a server.
 pub trait Channel: Send + Sync + 'static {
     /// Sends one message, once. For a child this resolves when the message is queued, or with a
-    /// [`LastLook`] when it is about to be written. For HTTP it resolves when the exchange is over;
+    /// [`FinalCheck`] when it is about to be written. For HTTP it resolves when the exchange is over;
     /// everything the exchange brings is delivered to `exchange` before that.
     fn send(
         &self,
@@ -77,6 +87,12 @@ pub trait Inbox: Send + Sync + 'static {
     /// The server ended its stream before the answer and expects a reconnect (SSE polling). The
     /// channel reconnects; the exchange continues.
     fn paused(&self, retry: Option<Duration>);
+
+    /// Resolves when the agent has reconnected after [`Inbox::paused`]; then the channel does not
+    /// wait any longer.
+    fn resumed(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
 
     /// The channel has closed (the child exited, the stream violated the protocol); `why` is for
     /// people.
@@ -134,7 +150,7 @@ pub enum SendError {
     /// It was not sent: no process, no connection, a full queue. Effect: not started.
     #[error("{0}")]
     NotSent(String),
-    /// It was not sent, because it is no longer allowed ([`LastLook`]). Effect: not started.
+    /// It was not sent, because it is no longer allowed ([`FinalCheck`]). Effect: not started.
     #[error("it is no longer allowed")]
     NoLongerAllowed,
     /// It was sent, and the server no longer knows the session. Effect: unknown.

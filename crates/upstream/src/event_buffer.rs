@@ -23,8 +23,11 @@ use toolgate_mcp::Pieces;
 
 use crate::relay::RelayReader;
 
+mod reader;
 #[cfg(test)]
 mod tests;
+
+pub use reader::Reader;
 
 /// How many messages a buffer keeps for its reader.
 pub const MAX_EVENTS: usize = 1_000;
@@ -60,6 +63,8 @@ struct State {
     ended: bool,
     /// A pause that was not reported to a reader yet.
     pause: Option<Pause>,
+    /// The reader that the last pause was reported to.
+    paused: Option<u64>,
     /// The current reader.
     reader: u64,
 }
@@ -123,15 +128,6 @@ pub enum Begun {
     Relaying(RelayReader),
 }
 
-/// Reads one buffer.
-#[derive(Debug)]
-pub struct Reader {
-    buffer: Arc<EventBuffer>,
-    turn: u64,
-    /// Number of the last message read.
-    cursor: u64,
-}
-
 // === impl EventBuffer ===
 
 impl EventBuffer {
@@ -178,8 +174,23 @@ impl EventBuffer {
 
     /// Asks the reader to disconnect and to reconnect after `retry`.
     pub fn pause(&self, retry: Option<Duration>) {
-        self.state.lock().pause = Some(Pause { retry });
+        let mut state = self.state.lock();
+        (state.pause, state.paused) = (Some(Pause { retry }), None);
+        drop(state);
         self.wake.notify_waiters();
+    }
+
+    /// Waits until the agent has reconnected after a pause that was reported to it.
+    pub(crate) async fn resumed(self: Arc<Self>) {
+        loop {
+            let woken = self.wake.notified();
+            tokio::pin!(woken);
+            woken.as_mut().enable();
+            if self.state.lock().has_resumed() {
+                return;
+            }
+            woken.await;
+        }
     }
 
     /// Further answers have the shape of protocol 2026-07-28.
@@ -278,7 +289,7 @@ impl EventBuffer {
         let turn = state.reader;
         drop(state);
         self.wake.notify_waiters();
-        Reader { buffer: Arc::clone(self), turn, cursor }
+        Reader::new(Arc::clone(self), turn, cursor)
     }
 
     fn add(&self, body: Pieces, rejection: Option<Rejection>, answers: bool) {
@@ -343,6 +354,11 @@ impl State {
         self.ended |= due == 0;
     }
 
+    /// Whether a reader has come after the one that the last pause was reported to.
+    fn has_resumed(&self) -> bool {
+        self.paused.is_some_and(|paused| self.reader > paused)
+    }
+
     /// Number of the newest message; 0 if there is none.
     fn last(&self) -> u64 {
         self.front - 1 + self.events.len() as u64
@@ -358,54 +374,5 @@ impl State {
     fn after(&self, cursor: u64) -> Option<&Pieces> {
         let index = (cursor + 1).checked_sub(self.front)?;
         self.events.get(usize::try_from(index).ok()?)
-    }
-}
-
-// === impl Reader ===
-
-impl Reader {
-    /// Waits for the next message.
-    pub async fn next(&mut self) -> Next {
-        let buffer = Arc::clone(&self.buffer);
-        loop {
-            let woken = buffer.wake.notified();
-            tokio::pin!(woken);
-            woken.as_mut().enable();
-            if let Some(next) = self.poll() {
-                return next;
-            }
-            woken.await;
-        }
-    }
-
-    /// Whether the answers have the shape of protocol 2026-07-28.
-    pub fn is_sessionless(&self) -> bool {
-        self.buffer.is_sessionless()
-    }
-
-    /// The number of the stream.
-    pub fn number(&self) -> u64 {
-        self.buffer.number
-    }
-
-    fn poll(&mut self) -> Option<Next> {
-        let mut state = self.buffer.state.lock();
-        if state.reader != self.turn {
-            return Some(Next::End);
-        }
-        if self.cursor + 1 < state.front {
-            // The next read continues with the messages that are left.
-            self.cursor = state.front - 1;
-            return Some(Next::Gap);
-        }
-        if let Some(body) = state.after(self.cursor).cloned() {
-            self.cursor += 1;
-            state.delivered = state.delivered.max(self.cursor);
-            return Some(Next::Event(self.cursor, body.into_bytes()));
-        }
-        if state.ended {
-            return Some(Next::End);
-        }
-        state.pause.take().map(|pause| Next::Pause(pause.retry))
     }
 }

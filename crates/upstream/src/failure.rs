@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use toolgate_admission::answer_kind::AnswerKind;
 use toolgate_admission::ended::Ended;
-use toolgate_admission::expects::Expects;
 use toolgate_audit::{self as audit, CallId};
 use toolgate_mcp::{code, write};
 
@@ -107,6 +107,16 @@ impl Failure {
         }
     }
 
+    /// What happened, without the server's name.
+    pub(crate) fn cause(&self) -> String {
+        match self {
+            Self::Unavailable { why, .. } | Self::Lost { why } => why.clone(),
+            Self::Forgotten => "it has lost the session".to_owned(),
+            Self::Refused { status } => format!("it {}", refused(*status)),
+            Self::Timeout { after } => format!("it did not answer within {after:?}"),
+        }
+    }
+
     /// The end of a call that failed like this, for the record.
     pub(crate) fn ended(&self) -> Ended {
         let effect = match self.effect() {
@@ -174,7 +184,13 @@ impl Failure {
     }
 
     /// The answer to the agent's request `id`; `call` is its id in the audit.
-    pub fn answer(&self, server: &str, id: &str, expects: Expects, call: Option<CallId>) -> Bytes {
+    pub fn answer(
+        &self,
+        server: &str,
+        id: &str,
+        expects: AnswerKind,
+        call: Option<CallId>,
+    ) -> Bytes {
         let text = self.text(server);
         let mut meta = self.meta();
         if let Some(call) = call {
@@ -182,7 +198,7 @@ impl Failure {
         }
         let meta = Value::Object(meta);
         match expects {
-            Expects::ToolResult => {
+            AnswerKind::ToolResult => {
                 let result = json!({
                     "content": [{"type": "text", "text": text}],
                     "isError": true,
@@ -190,13 +206,14 @@ impl Failure {
                 });
                 write::result(id, &result.to_string())
             }
-            Expects::Resource | Expects::Tools | Expects::Prompts | Expects::Other => {
+            AnswerKind::Resource | AnswerKind::Tools | AnswerKind::Prompts | AnswerKind::Other => {
                 write::error(Some(id), code::INTERNAL_ERROR, &text, Some(&meta.to_string()))
             }
         }
     }
 
-    fn retry_after(&self) -> Option<Duration> {
+    /// When to try again, if known.
+    pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Unavailable { retry_after, .. } => *retry_after,
             _ => None,

@@ -10,20 +10,21 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use toolgate_admission::admit::{Admission, Wanted, What};
-use toolgate_admission::call_request::{CallRequest, Subject, Word};
+use toolgate_admission::admit::Admission;
+use toolgate_admission::answer_kind::AnswerKind;
+use toolgate_admission::call_context::{CallContext, CallSubject};
+use toolgate_admission::call_request::{CallRequest, RawText, Subject};
 use toolgate_admission::clearance::{Clearance, Closed, Heads};
 use toolgate_admission::contained::{Work, contained};
+use toolgate_admission::describe::describe;
 use toolgate_admission::ended::Ended;
-use toolgate_admission::expects::Expects;
 use toolgate_admission::multi_round::MultiRound;
 use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
-use toolgate_admission::store_timeout::PATIENCE;
-use toolgate_admission::task_book::Heard;
-use toolgate_admission::wanted::wanted;
+use toolgate_admission::store_timeout::STORE_TIMEOUT;
+use toolgate_admission::task_book::TaskUpdate;
 use toolgate_audit::{Effect, Outcome};
-use toolgate_mcp::modern::annotations::PREFIX;
+use toolgate_mcp::sessionless::annotations::PREFIX;
 use toolgate_mcp::{Refusal, method, write};
 use toolgate_policy::Class;
 
@@ -44,20 +45,24 @@ pub fn forward(
         return forward_closed(session, link, &request, ask, buffer, closed);
     }
     let server = link.server();
-    let wanted = wanted(session, server.name(), &request, ask.own, |tool| server.class(tool))?;
+    let mut context =
+        describe(session, server.name(), &request, ask.own, |tool| server.class(tool))?;
+    if let CallSubject::Tool(tool, _) = &context.subject {
+        context.fingerprint = link.fingerprint(tool);
+    }
     let unchecked = match &request.rounds {
-        Some(rounds) => check_client(link, &wanted, &rounds.newer.heads)?,
+        Some(rounds) => check_client(link, &context, &rounds.sessionless.heads)?,
         None => None,
     };
     let task = ask.task.and_then(|own| Task::watched(&**session, link, own));
     let owner = Owner {
-        held: wanted.watches_result() || task.is_some(),
-        call_id: Some(wanted.call_id),
+        held: context.watches_result() || task.is_some(),
+        call_id: Some(context.call_id),
         ..owner(&**session)
     };
     let pending = link.pending(&request, ask, &owner, buffer)?;
     let (pending, rounds) = match request.rounds {
-        Some(MultiRound { rounds, newer: sessionless }) => {
+        Some(MultiRound { rounds, sessionless }) => {
             (pending.with_sessionless(sessionless), Some(rounds))
         }
         None => (pending, None),
@@ -65,8 +70,8 @@ pub fn forward(
     let (session, link) = (Arc::clone(session), Arc::clone(link));
     let admission = Arc::clone(session.admission());
     let delivery = ToServer { session, link, pending, unchecked, task };
-    Ok(pipeline::run(&admission, wanted, rounds, |admission, wanted| {
-        delivery.prepare(admission, wanted)
+    Ok(pipeline::run(&admission, context, rounds, |admission, context| {
+        delivery.prepare(admission, context)
     }))
 }
 
@@ -95,7 +100,7 @@ fn forward_closed(
 
 /// Whose the requests of an agent session are.
 fn owner(session: &impl Agent) -> Owner {
-    let (session, is_sessionless) = (session.key(), session.is_standing());
+    let (session, is_sessionless) = (session.key(), session.is_implicit());
     Owner { session, is_sessionless, held: false, call_id: None }
 }
 
@@ -108,7 +113,7 @@ fn ends_subscription(
     request: &CallRequest<'_>,
     own: Option<&str>,
 ) -> Result<bool, Refusal> {
-    let Subject::Resource(Some(Word { text: Some(named), .. })) = &request.subject else {
+    let Subject::Resource(Some(RawText { text: Some(named), .. })) = &request.subject else {
         return Err(request.unreadable("`params.uri` must be a string"));
     };
     let uri = own.unwrap_or(named);
@@ -124,11 +129,11 @@ pub fn refuse_task(
     refusal: Refusal,
     buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
-    let wanted = wanted(session, server, request, None, |_| Class::Other)?;
+    let context = describe(session, server, request, None, |_| Class::Other)?;
     let admission = Arc::clone(session.admission());
-    let reply = Reply::new(buffer, request.id, Expects::of(request.method));
+    let reply = Reply::new(buffer, request.id, AnswerKind::of(request.method));
     Ok(contained(async move || {
-        match admission.unroutable(&wanted, "unknown_task", &refusal.message).await {
+        match admission.unroutable(&context, "unknown_task", &refusal.message).await {
             Ok(()) => {
                 let error = write::error(Some(reply.id()), refusal.code, &refusal.message, None);
                 reply.answer(error);
@@ -140,22 +145,26 @@ pub fn refuse_task(
 
 /// Checks what a client of protocol 2026-07-28 repeats in headers; the headers, if they can be
 /// checked only once the server has listed its tools.
-fn check_client(link: &Link, wanted: &Wanted, heads: &Heads) -> Result<Option<Heads>, Refusal> {
-    check_heads(link, wanted, heads)?;
+fn check_client(
+    link: &Link,
+    context: &CallContext,
+    heads: &Heads,
+) -> Result<Option<Heads>, Refusal> {
+    check_heads(link, context, heads)?;
     let is_known = link.server().annotations.is_whole() || heads.is_empty();
-    Ok((!is_known && matches!(wanted.what, What::Tool(..))).then(|| heads.clone()))
+    Ok((!is_known && matches!(context.subject, CallSubject::Tool(..))).then(|| heads.clone()))
 }
 
 /// Rejects headers that contradict the arguments, whatever protocol the server speaks. The headers
 /// themselves are never forwarded (`link/sessionless.rs`).
-fn check_heads(link: &Link, wanted: &Wanted, heads: &Heads) -> Result<(), Refusal> {
-    let What::Tool(tool, _) = &wanted.what else { return Ok(()) };
+fn check_heads(link: &Link, context: &CallContext, heads: &Heads) -> Result<(), Refusal> {
+    let CallSubject::Tool(tool, _) = &context.subject else { return Ok(()) };
     let header = |name: &str| {
         let is_it = |head: &str| head.strip_prefix(PREFIX).is_some_and(|head| head == name);
         heads.iter().find(|(head, _)| is_it(head)).map(|(_, value)| value.as_str())
     };
     for one in link.server().annotations.of(tool).iter().flat_map(|known| known.iter()) {
-        one.check(&wanted.arguments, header).map_err(|objection| Refusal {
+        one.check(&context.arguments, header).map_err(|objection| Refusal {
             code: objection.code,
             message: objection.message,
             id: None,
@@ -190,17 +199,17 @@ impl<S: Agent> ToServer<S> {
     async fn prepare(
         self,
         admission: Arc<Admission>,
-        wanted: Arc<Wanted>,
-    ) -> Option<(Self, Arc<Wanted>)> {
-        let refused = if is_imitation(&admission, &self.link, &wanted).await {
-            let name = Arc::clone(wanted.what.name().0);
-            admission.unknown(Wanted::clone(&wanted), &name).await
-        } else if matches!(wanted.what, What::Tool(..))
-            && admission.tasks.is_full(&wanted.sender.grant.label)
+        context: Arc<CallContext>,
+    ) -> Option<(Self, Arc<CallContext>)> {
+        let refused = if is_imitation(&admission, &self.link, &context).await {
+            let name = Arc::clone(context.subject.name().0);
+            admission.unknown(CallContext::clone(&context), &name).await
+        } else if matches!(context.subject, CallSubject::Tool(..))
+            && admission.tasks.is_full(&context.sender.grant.label)
         {
-            admission.too_many_tasks(&wanted).await
+            admission.too_many_tasks(&context).await
         } else {
-            return Some((self, wanted));
+            return Some((self, context));
         };
         self.pending.refuse(&refused);
         None
@@ -214,16 +223,17 @@ impl<S: Agent> Delivery for ToServer<S> {
 
     async fn send(self, sending: Sending<'_>) -> Ended {
         let Self { session, link, pending, unchecked, task } = self;
-        let Sending { admission, wanted, permit, recheck } = sending;
-        if let (method::RESOURCES_SUBSCRIBE, What::Resource(uri)) = (&*wanted.method, &wanted.what)
+        let Sending { admission, context, permit, recheck } = sending;
+        if let (method::RESOURCES_SUBSCRIBE, CallSubject::Resource(uri)) =
+            (&*context.method, &context.subject)
         {
-            session.server_subscriptions().follow(&wanted.server, uri);
+            session.server_subscriptions().follow(&context.server, uri);
         }
         // The call runs to its end without its agent session.
         drop(session);
         if let Some(heads) = unchecked {
             link.learn_tools_or_not().await;
-            if let Err(refusal) = check_heads(&link, wanted, &heads) {
+            if let Err(refusal) = check_heads(&link, context, &heads) {
                 pending.object(&refusal);
                 return Ended::new(Outcome::Unavailable, Effect::NotStarted);
             }
@@ -231,7 +241,7 @@ impl<S: Agent> Delivery for ToServer<S> {
         let pending = pending.with_recheck(Arc::new(recheck));
         let ended = pending.run(Clearance::Permit(permit)).await;
         if let (Some(task), Some(held)) = (&task, &ended.withheld) {
-            let is_result = &*wanted.method == method::TASKS_RESULT;
+            let is_result = &*context.method == method::TASKS_RESULT;
             task.record(admission, &held.result, is_result).await;
         }
         ended
@@ -250,14 +260,14 @@ impl Task {
     /// The call that created a task is recorded before the agent receives the task's result.
     async fn record(&self, admission: &Admission, result: &str, is_result: bool) {
         let Self { server, own, requester: (label, key) } = self;
-        let Some(mut heard) = Heard::of_answer(own, result, is_result) else { return };
+        let Some(mut heard) = TaskUpdate::of_answer(own, result, is_result) else { return };
         let (tell, mut recorded) = mpsc::channel(1);
         heard.recorded = Some(tell);
         let ends = heard.result.is_some();
-        admission.hear_of_task((label, *key), server, own, &heard);
+        admission.task_updated((label, *key), server, own, &heard);
         drop(heard);
         // Nothing is ever sent: the channel closes when the last receiver of `heard` drops it.
-        if ends && timeout(PATIENCE, recorded.recv()).await.is_err() {
+        if ends && timeout(STORE_TIMEOUT, recorded.recv()).await.is_err() {
             tracing::error!("end of a task not recorded in time");
         }
     }

@@ -7,17 +7,22 @@
 
 use std::sync::Arc;
 
-use toolgate_admission::admit::{Admission, Wanted, What};
+use toolgate_admission::admit::Admission;
+use toolgate_admission::call_context::{CallContext, CallSubject};
 use toolgate_admission::list_kind::Kind;
 use toolgate_json::fold;
 
 use crate::link::Link;
 
 /// Whether the name is such a name. Fetches the server's list if it is needed and unknown.
-pub(crate) async fn is_imitation(admission: &Admission, link: &Arc<Link>, wanted: &Wanted) -> bool {
-    let (kind, name) = match &wanted.what {
-        What::Tool(name, _) => (Kind::Tools, name),
-        What::Prompt(name) => (Kind::Prompts, name),
+pub(crate) async fn is_imitation(
+    admission: &Admission,
+    link: &Arc<Link>,
+    context: &CallContext,
+) -> bool {
+    let (kind, name) = match &context.subject {
+        CallSubject::Tool(name, _) => (Kind::Tools, name),
+        CallSubject::Prompt(name) => (Kind::Prompts, name),
         _ => return false,
     };
     let heard = &link.server().listed_names;
@@ -25,9 +30,9 @@ pub(crate) async fn is_imitation(admission: &Admission, link: &Arc<Link>, wanted
     if listed == Some(true) {
         return false;
     }
-    let by_policy = imitates_rule(wanted, kind, name);
+    let by_policy = imitates_rule(context, kind, name);
     let is_odd = *fold(name) != **name;
-    if listed.is_none() && (by_policy || is_odd) && !admission.refuses_name(wanted) {
+    if listed.is_none() && (by_policy || is_odd) && !admission.refuses_name(context) {
         link.learn_list(kind).await;
         if heard.lists(kind, name) == Some(true) {
             return false;
@@ -36,10 +41,10 @@ pub(crate) async fn is_imitation(admission: &Admission, link: &Arc<Link>, wanted
     by_policy || heard.lists_folded(kind, name)
 }
 
-fn imitates_rule(wanted: &Wanted, kind: Kind, name: &str) -> bool {
-    let Some(in_force) = &wanted.sender.grant.policy else { return false };
+fn imitates_rule(context: &CallContext, kind: Kind, name: &str) -> bool {
+    let Some(in_force) = &context.sender.grant.policy else { return false };
     match kind {
-        Kind::Tools => in_force.policy.is_imitated(&wanted.server, name),
+        Kind::Tools => in_force.policy.is_imitated(&context.server, name),
         _ => in_force.policy.is_prompt_imitated(name),
     }
 }

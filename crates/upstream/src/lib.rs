@@ -15,6 +15,7 @@ pub mod channel;
 pub mod era;
 pub mod event_buffer;
 pub mod failure;
+pub mod fingerprint;
 pub mod forward;
 #[cfg(fuzzing)]
 pub mod fuzz;
@@ -33,6 +34,6 @@ pub mod reply;
 pub mod resubscribe;
 pub mod rewrite;
 mod shown_uris;
+pub mod status;
+pub mod stored_lists;
 pub mod tasks;
-
-pub use listed_names::class_of_definition;

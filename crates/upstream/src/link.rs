@@ -22,6 +22,8 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::list_kind::Kind;
+use toolgate_audit::Hash;
 
 use crate::backoff::Backoff;
 use crate::channel::{Heads, Outbound};
@@ -41,6 +43,7 @@ mod input_required;
 mod list_refresh;
 mod missing_capability;
 mod on_behalf;
+mod parties;
 mod pending;
 mod present;
 mod relay;
@@ -57,6 +60,7 @@ pub use handshake::HandshakeOutcome;
 use handshake::LiveChannel;
 use inbound::Inbound;
 use list_refresh::ListRefresh;
+pub use parties::Parties;
 pub use pending::AgentRequest;
 pub(crate) use pending::{Owner, Pending};
 pub use server::{Instances, Server, ServerSettings};
@@ -107,14 +111,6 @@ pub struct Link {
     idle_since: Mutex<Option<Instant>>,
     tasks: TaskTracker,
     me: Weak<Link>,
-}
-
-/// The agent sessions that use a link.
-pub enum Parties {
-    /// One agent session.
-    One(Weak<dyn Agent>),
-    /// All agent sessions that use the server.
-    Many(Mutex<Vec<Weak<dyn Agent>>>),
 }
 
 // === impl Link ===
@@ -230,6 +226,12 @@ impl Link {
         &self.server
     }
 
+    /// The fingerprint of a tool's definition, if the tool was listed.
+    pub fn fingerprint(&self, tool: &str) -> Option<Hash> {
+        let advertised = self.server.list_cache.of(&self.client_profile)?;
+        advertised.list(Kind::Tools).fingerprint(&self.server.naming, tool)
+    }
+
     /// The client profile of this link.
     pub fn client_profile(&self) -> &ClientProfile {
         &self.client_profile
@@ -277,85 +279,6 @@ impl Link {
     /// Whether the link is connected.
     pub fn is_up(&self) -> bool {
         self.up.load().is_some()
-    }
-
-    /// Whether several agents use it.
-    pub fn is_shared(&self) -> bool {
-        matches!(self.parties, Parties::Many(_))
-    }
-
-    /// The agent sessions that use it.
-    fn sessions(&self) -> Vec<Arc<dyn Agent>> {
-        match &self.parties {
-            Parties::One(session) => session.upgrade().into_iter().collect(),
-            Parties::Many(sessions) => sessions.lock().iter().filter_map(Weak::upgrade).collect(),
-        }
-    }
-
-    /// Adds an agent session to a shared link.
-    pub(crate) fn join(&self, session: Weak<dyn Agent>) {
-        if let Parties::Many(sessions) = &self.parties {
-            sessions.lock().push(session);
-            *self.idle_since.lock() = None;
-        }
-    }
-
-    /// Removes an agent session: a link of its own is closed, a shared one stays.
-    pub async fn leave(&self, session: u64) {
-        match &self.parties {
-            Parties::One(_) => self.close().await,
-            Parties::Many(sessions) => {
-                self.unfollow_all(session);
-                sessions
-                    .lock()
-                    .retain(|other| other.upgrade().is_some_and(|other| other.key() != session));
-            }
-        }
-    }
-
-    /// Waits until the calls of an agent session that is leaving have ended, if their server can
-    /// continue them without the connection. Each call has its own time limit.
-    pub async fn calls_end(&self) {
-        let outlives = self.up.load().as_ref().is_some_and(|up| !up.channel.ends_server());
-        if outlives && matches!(self.parties, Parties::One(_)) {
-            self.waiting.calls_end().await;
-        }
-    }
-
-    /// Whether other agent sessions of a shared link follow a resource that the server may regard
-    /// as this one. If so, this session stops following it.
-    pub(crate) fn others_follow(&self, session: u64, uri: &str) -> bool {
-        if !self.is_shared() {
-            return false;
-        }
-        let sessions = self.sessions();
-        let follows = |other: &Arc<dyn Agent>| {
-            other.key() != session
-                && other.server_subscriptions().follows_alike(self.server.name(), uri)
-        };
-        let left = sessions.iter().any(follows);
-        if left {
-            self.unfollow(Some(session), uri);
-        }
-        left
-    }
-
-    /// Whether a request of the agent session is in flight.
-    pub fn waits_for(&self, session: u64) -> bool {
-        self.waiting.waits_for(session)
-    }
-
-    /// Whether a shared link has had no agents for `idle`.
-    pub(crate) fn is_idle(&self, now: Instant, idle: Duration) -> bool {
-        let Parties::Many(sessions) = &self.parties else { return false };
-        let mut sessions = sessions.lock();
-        sessions.retain(|session| session.strong_count() > 0);
-        let mut since = self.idle_since.lock();
-        if !sessions.is_empty() || !self.waiting.is_empty() {
-            *since = None;
-            return false;
-        }
-        now.saturating_duration_since(*since.get_or_insert(now)) >= idle
     }
 
     /// Closes the link for good; waiting requests fail.

@@ -10,7 +10,8 @@
 //!
 //! Start at [`ListCache::of`] and [`ListCache::put`].
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -24,8 +25,11 @@ use crate::lists::List;
 
 /// For how many client profiles the lists of a server are kept.
 const MAX_PROFILES: usize = 8;
-/// How long the first list after a start waits for servers that were not listed yet.
-pub const FIRST_LIST_WAIT: Duration = Duration::from_millis(1_500);
+/// How long a list waits, by default, for servers that are starting and were never listed.
+pub const LIST_WAIT: Duration = Duration::from_secs(5);
+
+/// How long the answer to `initialize` waits for them.
+const WELCOME_WAIT: Duration = Duration::from_millis(1_500);
 
 /// What a server can tell apart of its clients: protocol version and capabilities.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,7 +58,12 @@ pub struct ListCache {
     kept: ArcSwap<Vec<(ClientProfile, Arc<Advertised>)>>,
     /// Agent sessions to notify, with their client profiles.
     watchers: Mutex<Vec<(ClientProfile, Weak<dyn Watcher>)>>,
-    first_requested: OnceLock<Instant>,
+    /// Whether it has changed since [`Self::take_changed`].
+    changed: AtomicBool,
+    /// How long a list waits for it, in milliseconds.
+    list_wait: AtomicU64,
+    /// Whether its lists were requested.
+    requested: AtomicBool,
     /// Whether the first attempt to fetch the lists is over, successfully or not.
     settled: watch::Sender<bool>,
 }
@@ -66,6 +75,16 @@ impl ClientProfile {
     pub(crate) fn of(opening: &str) -> Self {
         let parts = members(opening, ["protocolVersion", "capabilities"]).unwrap_or_default();
         Self(parts.map(Option::unwrap_or_default).concat().into())
+    }
+
+    /// From its text.
+    pub(crate) fn from_text(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// Its text.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
@@ -114,6 +133,13 @@ impl Advertised {
         self.fetched.is_none_or(|heard| now.saturating_duration_since(heard) > age)
     }
 
+    /// Whether capabilities and instructions are those of `before`.
+    fn introduces_as(&self, before: Option<&Self>) -> bool {
+        before.is_some_and(|before| {
+            self.capabilities == before.capabilities && self.instructions == before.instructions
+        })
+    }
+
     /// The lists that differ from those in `before`.
     fn changes(&self, before: Option<&Self>) -> Vec<Kind> {
         let none = List::default();
@@ -131,7 +157,9 @@ impl ListCache {
         Self {
             kept: ArcSwap::default(),
             watchers: Mutex::default(),
-            first_requested: OnceLock::new(),
+            changed: AtomicBool::new(false),
+            list_wait: AtomicU64::new(millis(LIST_WAIT)),
+            requested: AtomicBool::new(false),
             settled: watch::Sender::new(false),
         }
     }
@@ -156,10 +184,13 @@ impl ListCache {
         now: Instant,
     ) {
         advertised.fetched = Some(now);
-        let (watchers, changes) = {
+        let watchers = {
             let mut watchers = self.watchers.lock();
             let before = self.of(client_profile);
             let changes = advertised.changes(before.as_deref());
+            if !changes.is_empty() || !advertised.introduces_as(before.as_deref()) {
+                self.changed.store(true, Ordering::Release);
+            }
             for kind in Kind::ALL.into_iter().filter(|kind| !changes.contains(kind)) {
                 // Unchanged lists keep their allocation, because readers compare pointers.
                 if let Some(before) = &before {
@@ -174,14 +205,30 @@ impl ListCache {
             }
             self.kept.store(Arc::new(kept));
             watchers.retain(|(_, watcher)| watcher.strong_count() > 0);
-            let concerned = watchers.iter().filter(|(whose, _)| whose == client_profile);
-            let concerned: Vec<_> =
-                concerned.filter_map(|(_, watcher)| watcher.upgrade()).collect();
-            (concerned, changes)
+            let concerned = watchers.iter().filter_map(|(whose, watcher)| {
+                if whose == client_profile {
+                    return Some((watcher.upgrade()?, changes.clone()));
+                }
+                // A profile without an entry uses the newest one, which is this one now.
+                (!self.has_own(whose)).then_some((watcher.upgrade()?, Kind::ALL.to_vec()))
+            });
+            concerned.collect::<Vec<_>>()
         };
         self.settle();
-        for watcher in watchers {
+        for (watcher, changes) in watchers {
             watcher.lists_changed(&changes);
+        }
+    }
+
+    /// The newest entry, with its client profile.
+    pub fn newest(&self) -> Option<(ClientProfile, Arc<Advertised>)> {
+        self.kept.load().last().cloned()
+    }
+
+    /// Restores an entry, if there is none.
+    pub(crate) fn restore(&self, client_profile: ClientProfile, advertised: Advertised) {
+        if self.kept.load().is_empty() {
+            self.kept.store(Arc::new(vec![(client_profile, Arc::new(advertised))]));
         }
     }
 
@@ -199,29 +246,56 @@ impl ListCache {
         watchers.push((client_profile.clone(), watcher));
     }
 
-    /// Records that the lists are being fetched.
-    pub(crate) fn note_request(&self, now: Instant) {
-        self.first_requested.get_or_init(|| now);
+    /// Records that the lists are being fetched, or will be.
+    pub fn note_request(&self) {
+        self.requested.store(true, Ordering::Release);
+    }
+
+    /// Whether the server was ever listed.
+    pub fn is_listed(&self) -> bool {
+        !self.kept.load().is_empty()
     }
 
     /// The first attempt to fetch the lists is over.
-    pub(crate) fn settle(&self) {
+    pub fn settle(&self) {
         self.settled.send_if_modified(|settled| !std::mem::replace(settled, true));
     }
 
-    /// Waits until the first attempt to fetch the lists is over.
-    pub async fn settled(&self) {
-        // The sender lives as long as `self`.
-        drop(self.settled.subscribe().wait_for(|settled| *settled).await);
+    /// Whether the entries have changed since the last call.
+    pub(crate) fn take_changed(&self) -> bool {
+        self.changed.swap(false, Ordering::AcqRel)
     }
 
-    /// Waits a short time for the first lists of a server, if they are being fetched.
-    pub async fn wait_for_first_list(&self) {
-        let Some(asked) = self.first_requested.get() else { return };
-        let mut settled = self.settled.subscribe();
-        let heard = settled.wait_for(|settled| *settled);
-        if timeout_at(*asked + FIRST_LIST_WAIT, heard).await.is_err() {
-            tracing::debug!("list answered without a server that has not answered yet");
-        }
+    /// Sets how long a list waits for the server.
+    pub fn set_list_wait(&self, wait: Duration) {
+        self.list_wait.store(millis(wait), Ordering::Relaxed);
     }
+
+    /// Waits for the lists of a server that was never listed, while the first attempt to fetch them
+    /// is running. A list that was requested at `since` waits at most as long as configured.
+    pub async fn wait_for_first_list(&self, since: Instant) {
+        self.wait_until(since + self.configured_wait()).await;
+    }
+
+    /// As [`Self::wait_for_first_list`], for the answer to `initialize`, which lists nothing.
+    pub async fn wait_before_welcome(&self, since: Instant) {
+        self.wait_until(since + self.configured_wait().min(WELCOME_WAIT)).await;
+    }
+
+    fn configured_wait(&self) -> Duration {
+        Duration::from_millis(self.list_wait.load(Ordering::Relaxed))
+    }
+
+    async fn wait_until(&self, deadline: Instant) {
+        if self.is_listed() || !self.requested.load(Ordering::Acquire) {
+            return;
+        }
+        let mut settled = self.settled.subscribe();
+        // The sender lives as long as `self`.
+        drop(timeout_at(deadline, settled.wait_for(|settled| *settled)).await);
+    }
+}
+
+fn millis(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)
 }

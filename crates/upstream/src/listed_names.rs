@@ -1,15 +1,13 @@
-//! Names that a server has listed: tools and prompts, and annotations that raise a tool's risk
-//! class.
+//! Names that a server has listed: tools and prompts, and the risk classes of the tools.
 //!
 //! Invariant: learned from lists only; a name that was listed once stays known.
-//! Invariant: a server's own annotation raises the class of a tool and never lowers it.
 
 use std::collections::{HashMap, HashSet};
 
 use parking_lot::RwLock;
 use toolgate_admission::list_kind::Kind;
+use toolgate_catalog::{Class, Definition, classify};
 use toolgate_json::{fold, items, peek, text};
-use toolgate_policy::Class;
 
 use crate::lists::List;
 
@@ -86,7 +84,7 @@ impl ListedNames {
         Some(names.iter().map(|name| &**name).any(holds))
     }
 
-    /// The least class that the server's annotations give a tool.
+    /// The class of a tool that was listed, by its newest definition.
     pub(crate) fn class(&self, tool: &str) -> Option<Class> {
         self.classes.read().get(tool).copied()
     }
@@ -108,14 +106,10 @@ impl ListedNames {
     fn add(&self, kind: Kind, name: &str, entry: &str) {
         let Some(names) = self.of(kind) else { return };
         if kind == Kind::Tools {
-            match class_of_definition(entry) {
-                Some(class) => {
-                    let mut classes = self.classes.write();
-                    if classes.len() < MAX_NAMES || classes.contains_key(name) {
-                        classes.insert(name.into(), class);
-                    }
-                }
-                None => drop(self.classes.write().remove(name)),
+            let class = class_of(name, entry);
+            let mut classes = self.classes.write();
+            if classes.len() < MAX_NAMES || classes.contains_key(name) {
+                classes.insert(name.into(), class);
             }
         }
         if names.read().exact.contains(name) {
@@ -129,13 +123,12 @@ impl ListedNames {
     }
 }
 
-/// The class that the annotations of a tool imply.
-pub fn class_of_definition(tool: &str) -> Option<Class> {
-    let hint = |name| peek(tool, &["annotations", name]).ok().flatten();
-    if hint("destructiveHint") == Some("true") {
-        return Some(Class::Destructive);
+/// The class of a definition, by the server's own name of its tool.
+fn class_of(own: &str, entry: &str) -> Class {
+    match Definition::parse(entry) {
+        Ok(definition) => classify(&Definition { name: own.into(), ..definition }).class,
+        Err(_) => Class::by_name(own),
     }
-    (hint("readOnlyHint") == Some("false")).then_some(Class::Write)
 }
 
 #[cfg(test)]
@@ -152,6 +145,12 @@ mod tests {
                 {"name":"get_b","annotations":{"readOnlyHint":false}},
                 {"name":"drop","annotations":{"readOnlyHint":true,"destructiveHint":false}}]}"#,
         );
+        heard.learn(
+            Kind::Tools,
+            r#"{"tools":[{"name":"close_session"},{"name":"get_c","description":"Deletes c"}]}"#,
+        );
+        assert_eq!(heard.class("close_session"), Some(Class::Other));
+        assert_eq!(heard.class("get_c"), Some(Class::Destructive));
         assert_eq!(heard.lists(Kind::Tools, "get_a"), Some(true));
         assert_eq!(heard.lists(Kind::Tools, "Get_a"), Some(false));
         assert_eq!(heard.lists(Kind::Prompts, "get_a"), None);
@@ -163,8 +162,9 @@ mod tests {
         for (name, expected) in [
             ("get_a", Some(Class::Destructive)),
             ("get_b", Some(Class::Write)),
-            ("Read", None),
-            ("drop", None),
+            ("Read", Some(Class::Read)),
+            ("drop", Some(Class::Destructive)),
+            ("unlisted", None),
         ] {
             assert_eq!(heard.class(name), expected, "{name}");
         }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolgate_admission::expects::Expects;
+use toolgate_admission::answer_kind::AnswerKind;
 use toolgate_admission::refused::Refused;
 use toolgate_audit::CallId;
 use toolgate_mcp::{Pieces, code, write};
@@ -18,14 +18,14 @@ use crate::event_buffer::{EventBuffer, Rejection};
 pub struct Reply {
     buffer: Arc<EventBuffer>,
     id: Box<str>,
-    expects: Expects,
+    expects: AnswerKind,
     call_id: Option<CallId>,
     is_owed: bool,
 }
 
 impl Reply {
     /// What the request `id` is owed; it goes to `buffer`.
-    pub fn new(buffer: &Arc<EventBuffer>, id: &str, expects: Expects) -> Self {
+    pub fn new(buffer: &Arc<EventBuffer>, id: &str, expects: AnswerKind) -> Self {
         Self { buffer: Arc::clone(buffer), id: id.into(), expects, call_id: None, is_owed: true }
     }
 
@@ -47,7 +47,7 @@ impl Reply {
     }
 
     /// What kind of answer is expected.
-    pub(crate) fn expects(&self) -> Expects {
+    pub(crate) fn expects(&self) -> AnswerKind {
         self.expects
     }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
-use toolgate_admission::call_request::{CallRequest, Subject, Word};
+use toolgate_admission::call_request::{CallRequest, RawText, Subject};
 use toolgate_policy::normal_uri;
 use unicode_normalization::UnicodeNormalization;
 
@@ -42,7 +42,9 @@ impl ServerSubscriptions {
 
     /// Remembers the log level, which a server forgets when it is lost.
     pub fn note(&self, request: &CallRequest<'_>) {
-        let Subject::Level(Some(Word { text: Some(level), .. })) = &request.subject else { return };
+        let Subject::Level(Some(RawText { text: Some(level), .. })) = &request.subject else {
+            return;
+        };
         if let Some(level) = Level::parse(level) {
             self.0.lock().level = Some(level);
         }

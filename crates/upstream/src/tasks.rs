@@ -2,7 +2,7 @@
 //!
 //! An agent knows a task by a sealed id that names its server and its grant; the same task has the
 //! same id on every endpoint. This covers the tasks of 2025-11-25, which can be listed, and those
-//! of the extension of 2026-07-28. [`Book`](toolgate_admission::task_book::Book) remembers which
+//! of the extension of 2026-07-28. [`TaskBook`](toolgate_admission::task_book::TaskBook) remembers which
 //! grant's calls created which tasks; the call itself stays open until its task ends
 //! (`task_call.rs`).
 //!
@@ -18,7 +18,7 @@ use toolgate_mcp::{Refusal, code, method};
 use toolgate_admission::call_request::{CallRequest, Subject};
 use toolgate_admission::caller::Caller;
 use toolgate_admission::sealed_token::{Seal, TASKS};
-use toolgate_admission::task_book::Whose;
+use toolgate_admission::task_book::TaskOwner;
 
 mod creation;
 mod show;
@@ -122,7 +122,7 @@ pub fn own_id(session: &dyn Caller, shown: &str) -> Option<(String, String)> {
 pub(crate) fn shown_if_own(session: &dyn Caller, server: &str, raw: &str) -> Option<String> {
     let own = text(raw)?;
     let book = &session.admission().tasks;
-    let is_own = book.whose(&session.grant().label, server, &own) == Whose::Mine;
+    let is_own = book.owner(&session.grant().label, server, &own) == TaskOwner::Own;
     is_own.then(|| shown_id(session, server, &own)).flatten()
 }
 

@@ -9,7 +9,7 @@ use std::fs;
 use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
-use super::checks::{Check, Checks, shown};
+use super::checks::{Check, Checks, Statuses, shown};
 use crate::root;
 
 /// The list, as it is checked in.
@@ -35,6 +35,9 @@ pub(super) struct Known {
     /// It may or may not differ, depending on timing.
     #[serde(default)]
     pub(super) sometimes: bool,
+    /// It may only succeed more often than directly; any other difference is not covered.
+    #[serde(default)]
+    pub(super) repeated: bool,
 }
 
 impl Differences {
@@ -57,8 +60,10 @@ impl Differences {
     pub(super) fn judge(&self, run: &str, direct: &Checks, found: &Checks) -> Result<()> {
         let differing = direct.differing(found);
         let known: Vec<(&Known, &String)> = self.of(run).collect();
-        let unknown = differing.iter().filter(|(check, _)| {
-            !known.iter().any(|(entry, pattern)| entry.covers(pattern, check))
+        let unknown = differing.iter().filter(|(check, (direct, found))| {
+            !known.iter().any(|(entry, pattern)| {
+                entry.covers(pattern, check) && (!entry.repeated || only_repeated(direct, found))
+            })
         });
         let mut complaints: Vec<String> = unknown
             .map(|(check, (direct, found))| {
@@ -93,4 +98,14 @@ impl Known {
         let fits = |pattern: &str, name: &str| pattern == "*" || pattern == name;
         fits(&self.scenario, &check.scenario) && fits(pattern, &check.check)
     }
+}
+
+/// Whether `found` has more successes than `direct` and nothing else changed.
+fn only_repeated(direct: &Statuses, found: &Statuses) -> bool {
+    let split = |statuses: &Statuses| {
+        let mut rest = statuses.clone();
+        (rest.remove("SUCCESS").unwrap_or_default(), rest)
+    };
+    let ((before, direct_rest), (after, found_rest)) = (split(direct), split(found));
+    after > before && direct_rest == found_rest
 }

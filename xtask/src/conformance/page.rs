@@ -13,6 +13,7 @@ const HEAD: &str = "\
 
 The official conformance suite (`@modelcontextprotocol/conformance`, pinned in `tests/peers/node22`) runs against a fixture server,
 `crates/testkit/src/conformance.rs`, that passes all of it; then against the same server through toolgate's `/mcp/<server>`, with a grant and a policy.
+The run `everything-http` does the same with `@modelcontextprotocol/server-everything`, a server of another project that passes only some checks.
 Every check must have the same status through toolgate as without it. `cargo xtask test --only conformance` compares them and prints each difference.
 
 The known differences are listed below with their reasons. The tests fail on a difference that is not listed, and on a listed one that no longer occurs.

@@ -56,7 +56,20 @@ fn a_difference_that_comes_and_goes_may_do_so() {
 }
 
 #[test]
-fn a_star_stands_for_any_check() {
+fn a_repeated_check_may_only_succeed_more_often() {
+    let list = LIST.replace("\"reason\":", "\"repeated\": true, \"reason\":");
+    let list = Differences::parse(&list).unwrap();
+    let judge = |found: &str| list.judge("here", &checks("b:SUCCESS b:SKIPPED"), &checks(found));
+    judge("b:SUCCESS b:SKIPPED b:SUCCESS").unwrap();
+    for other in ["b:SUCCESS", "b:SUCCESS b:SKIPPED b:FAILURE", "b:SKIPPED", "b:SUCCESS b:SUCCESS"]
+    {
+        let error = judge(other).unwrap_err().to_string();
+        assert!(error.contains("s / b: direct 1 SKIPPED, 1 SUCCESS"), "{error}");
+    }
+}
+
+#[test]
+fn a_star_matches_any_check() {
     let list = Differences::parse(&LIST.replace("\"b\"", "\"*\"")).unwrap();
     list.judge("here", &checks("a:SUCCESS b:SUCCESS"), &checks("a:SUCCESS")).unwrap();
     list.judge("here", &checks("a:SUCCESS"), &checks("a:SUCCESS")).unwrap_err();

@@ -37,6 +37,6 @@ pub(crate) async fn accept(ask: Ask) -> Answer {
         let why = format!("accepted the clock: {now:.0} is the time, and not {before:.0}");
         ask.change(Change::AcceptClock, ask.row(&why)).await?;
     }
-    ask.admin.gateway().admission().strangers().flush();
+    ask.admin.gateway().admission().auth_failures().flush();
     ok(&Accepted { before: before.to_string(), now: now.to_string() })
 }

@@ -3,13 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_control::FreezeItem;
-use toolgate_store::{Change, Freeze, FreezeTarget};
+use toolgate_control::{FreezeItem, NotChanged};
+use toolgate_store::{Change, ChangeError, Freeze, FreezeTarget};
 
 use super::grants::{self, id};
 use crate::api::Ask;
 use crate::fault::Fault;
 use crate::reply::{Answer, created, done, ok, page};
+use crate::suggest::unknown;
 
 /// The grant of calls without a token.
 const LOCAL: &str = "local";
@@ -63,7 +64,7 @@ pub(crate) async fn create(ask: Ask) -> Answer {
         return ok(&Made { id: same.id.clone() });
     }
     let id = id("f-", &ask.admin.random()?);
-    let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let mut row = ask.row(&format!("froze {words}{why}"));
     match &frozen {
         FreezeTarget::Grant(label) => row.grant = Some(label.clone()),
@@ -72,9 +73,20 @@ pub(crate) async fn create(ask: Ask) -> Answer {
         FreezeTarget::All => {}
     }
     let made = Made { id: id.to_string() };
-    let freeze = Freeze { id, what: frozen, created: ask.admin.now() };
-    ask.change(Change::Freeze(freeze), row).await?;
-    created(&made)
+    let freeze = Freeze {
+        id,
+        what: frozen,
+        created: ask.admin.now(),
+        person: row.person.clone(),
+        reason: reason.as_deref().map(Into::into),
+    };
+    ask.check_person()?;
+    match ask.admin.given.control.change(Change::Freeze(freeze), row).await {
+        Ok(()) => created(&made),
+        // Another process was faster.
+        Err(NotChanged::Store(ChangeError::AlreadyFrozen(id))) => ok(&Made { id }),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The target of a freeze, and its description.
@@ -91,7 +103,8 @@ fn target(ask: &Ask, what: What) -> Result<(FreezeTarget, String), Fault> {
         }
         (None, Some(server), None, false) => {
             if server != SESSIONS && !view.servers.iter().any(|known| known.name == server) {
-                return Err(Fault::not_found(format!("there is no server `{server}`")));
+                let names = view.servers.iter().map(|known| known.name.as_str());
+                return Err(unknown("server", &server, names));
             }
             Ok((FreezeTarget::Server(server.as_str().into()), format!("the server `{server}`")))
         }

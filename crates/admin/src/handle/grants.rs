@@ -5,19 +5,19 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_audit::{Draft, Hash};
 use toolgate_control::Role;
 use toolgate_control::{GrantItem, Origin, View};
-use toolgate_store::{Change, StoredGrant};
+use toolgate_store::{Change, Snapshot, StoredGrant};
 
 use super::input::{check_name, expires, given, shown};
 use crate::api::Ask;
 use crate::fault::Fault;
-use crate::reply::{Answer, created, done, ok, page};
+use crate::reply::{Answer, Listed, created, ok, page};
 use crate::secret::token;
+use crate::suggest::{message, unknown};
 
 /// A new grant.
 #[derive(Deserialize, JsonSchema)]
@@ -90,12 +90,18 @@ pub(crate) struct Made {
 
 pub(crate) async fn list(ask: Ask) -> Answer {
     let mut items = ask.admin.view().grants.clone();
-    let kept = ask.admin.store().snapshot().await?.grants;
+    let Snapshot { grants, uses, .. } = ask.admin.store().snapshot().await?;
     for item in &mut items {
-        let used = kept.iter().find(|grant| *grant.id == *item.id).and_then(|grant| grant.last_use);
+        let stored = grants.iter().find(|grant| *grant.id == *item.id);
+        let of_file = || uses.iter().find(|used| *used.id == *item.id).map(|used| used.at);
+        let used = stored.and_then(|grant| grant.last_use).or_else(of_file);
         item.last_use = used.map(shown);
     }
-    page(items, &ask.query)
+    let freezes = &ask.admin.view().freezes;
+    let frozen = |item: &GrantItem| {
+        freezes.iter().any(|it| it.all || it.grant.as_deref() == Some(&item.label))
+    };
+    page(items.into_iter().map(|item| Listed { frozen: frozen(&item), item }).collect(), &ask.query)
 }
 
 pub(crate) async fn create(ask: Ask) -> Answer {
@@ -103,7 +109,7 @@ pub(crate) async fn create(ask: Ask) -> Answer {
     let (view, now) = (ask.admin.view(), ask.admin.now());
     check_name("label", &new.label, "local")?;
     if view.grants.iter().any(|grant| grant.label == new.label) {
-        let why = "names stay taken after a revocation, choose another";
+        let why = "labels stay taken after a revocation, choose another";
         return Err(Fault::conflict(format!("the label `{}` is taken; {why}", new.label)));
     }
     check_known(&view, new.policy.as_deref(), new.servers.as_deref())?;
@@ -189,41 +195,6 @@ pub(crate) async fn patch(ask: Ask) -> Answer {
     ok(item.ok_or_else(|| Fault::not_found("the grant is gone"))?)
 }
 
-pub(crate) async fn revoke(ask: Ask) -> Answer {
-    let _turn = ask.admin.turn.lock().await;
-    let view = ask.admin.view();
-    let item = find(&view, ask.param("id"))?;
-    if item.revoked.is_some() {
-        return done();
-    }
-    let mut row = ask.row(&format!("revoked the grant `{}`", item.label));
-    row.grant = Some(item.label.as_str().into());
-    let change = match item.source {
-        Origin::File => Change::PutGrant(Box::new(tombstone(item, ask.admin.now()))),
-        _ => Change::RevokeGrant(item.id.as_str().into()),
-    };
-    ask.change(change, row).await?;
-    done()
-}
-
-/// The revocation that overrides a grant of the file.
-fn tombstone(item: &GrantItem, now: Timestamp) -> StoredGrant {
-    StoredGrant {
-        id: item.id.as_str().into(),
-        label: item.label.as_str().into(),
-        token: Hash::default(),
-        identity: None,
-        groups: Vec::new(),
-        servers: None,
-        sessions: None,
-        policy: None,
-        created: now,
-        expires: None,
-        last_use: None,
-        revoked: Some(now),
-    }
-}
-
 /// The grant in the path, if it can be changed here.
 async fn stored(ask: &Ask) -> Result<StoredGrant, Fault> {
     let view = ask.admin.view();
@@ -243,7 +214,8 @@ async fn stored(ask: &Ask) -> Result<StoredGrant, Fault> {
 /// A grant by id or label.
 pub(crate) fn find<'v>(view: &'v View, named: &str) -> Result<&'v GrantItem, Fault> {
     let found = view.grants.iter().find(|grant| grant.id == named || grant.label == named);
-    found.ok_or_else(|| Fault::not_found(format!("there is no grant `{named}`")))
+    let labels = view.grants.iter().map(|grant| grant.label.as_str());
+    found.ok_or_else(|| unknown("grant", named, labels))
 }
 
 /// Rejects unknown names: a typo would silently deny everything.
@@ -251,16 +223,19 @@ fn check_known(view: &View, policy: Option<&str>, servers: Option<&[String]>) ->
     let is_policy = |name: &str| view.policies.iter().any(|policy| policy.item.name == name);
     if let Some(name) = policy.filter(|name| !is_policy(name)) {
         let known: Vec<&str> = view.policies.iter().map(|p| p.item.name.as_str()).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        let what = format!(
-            "there is no policy `{name}` (there are: {known}); put one under `policies` of \
-             toolgate.yaml, or PUT it to /api/v1/policies/{name}"
+        let what = message("policy", name, known.iter().copied());
+        let why = format!(
+            "{what} (policies: {}); `toolgate policy apply FILE` creates one",
+            known.join(", ")
         );
-        return Err(Fault::bad_request(what));
+        return Err(Fault::bad_request(why));
     }
     let is_server = |name: &str| view.servers.iter().any(|server| server.name == name);
     match servers.unwrap_or_default().iter().find(|name| !is_server(name)) {
-        Some(name) => Err(Fault::bad_request(format!("there is no server `{name}`"))),
+        Some(name) => {
+            let known = view.servers.iter().map(|server| server.name.as_str());
+            Err(Fault::bad_request(message("server", name, known)))
+        }
         None => Ok(()),
     }
 }

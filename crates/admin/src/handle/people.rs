@@ -15,6 +15,7 @@ use crate::api::Ask;
 use crate::fault::Fault;
 use crate::reply::{Answer, created, done, ok, page};
 use crate::secret::token;
+use crate::suggest::unknown;
 
 /// A new person.
 #[derive(Deserialize, JsonSchema)]
@@ -92,7 +93,9 @@ pub(crate) async fn rotate(ask: Ask) -> Answer {
     person.token = Hash::of(token.as_bytes());
     let made = Made { id: item.id.clone(), name: item.name.clone(), token };
     let row = ask.row(&format!("rotated the token of the person `{}`", item.name));
+    let name = Arc::clone(&person.name);
     ask.change(Change::PutPerson(Box::new(person)), row).await?;
+    ask.admin.gateway().admission().delegations().end_of(&name);
     ok(&made)
 }
 
@@ -113,6 +116,7 @@ pub(crate) async fn revoke(ask: Ask) -> Answer {
         }
     };
     ask.change(change, row).await?;
+    ask.admin.gateway().admission().delegations().end_of(&item.name);
     done()
 }
 
@@ -134,7 +138,8 @@ fn tombstone(item: &PersonItem, ask: &Ask) -> StoredPerson {
 /// A person by id or name.
 fn find<'v>(view: &'v View, named: &str) -> Result<&'v PersonItem, Fault> {
     let found = view.people.iter().find(|person| person.id == named || person.name == named);
-    found.ok_or_else(|| Fault::not_found(format!("there is no person `{named}`")))
+    let known = view.people.iter().map(|person| person.name.as_str());
+    found.ok_or_else(|| unknown("person", named, known))
 }
 
 fn refuse_others(item: &PersonItem) -> Result<(), Fault> {

@@ -1,4 +1,4 @@
-//! Policies: list, put, remove, explain.
+//! Policies: list, put, roll back, remove, explain; the tools they are checked against.
 //!
 //! Invariant: a document with a problem or a failing test of its own is never stored.
 
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use toolgate_audit::RowKind;
-use toolgate_control::{Origin, PolicyText, View};
-use toolgate_gateway::InForce;
+use toolgate_control::{Finding, Origin, PolicyItem, PolicyText, View};
+use toolgate_gateway::ActivePolicy;
 use toolgate_policy::{
     Call, Class, Explanation, Identity, LimitState, SessionFacts, explain, limits,
 };
@@ -19,8 +19,9 @@ use toolgate_store::Change;
 
 use super::grants;
 use crate::api::Ask;
-use crate::fault::Fault;
+use crate::fault::{Fault, Flaw};
 use crate::reply::{Answer, done, ok, page};
+use crate::suggest::unknown;
 
 /// The call to explain.
 #[derive(Deserialize, JsonSchema)]
@@ -29,9 +30,9 @@ use crate::reply::{Answer, done, ok, page};
 pub(crate) struct Asked {
     /// A grant, by id or label: its identity, groups and what it has used.
     grant: Option<String>,
-    /// The server; any if absent.
+    /// The server.
     server: Option<String>,
-    /// The tool, by its own name.
+    /// The tool: without `server`, by a name that agents see on `/mcp`; else by its own name.
     tool: String,
     /// Its arguments, an object.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
@@ -62,6 +63,74 @@ struct Explained {
     #[serde(flatten)]
     explanation: Explanation,
     limits: Vec<LimitState>,
+    /// The tool that the name means.
+    resolved: Resolved,
+    /// Set if no tool of this name can be called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggestions: Option<Vec<String>>,
+}
+
+#[derive(Serialize)]
+struct Resolved {
+    /// Its server; empty if the name belongs to none.
+    server: Arc<str>,
+    /// The server's own name of it.
+    tool: Arc<str>,
+}
+
+/// A policy after a change, with the warnings of its document.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "AppliedPolicy")]
+pub(crate) struct Applied {
+    #[serde(flatten)]
+    item: PolicyItem,
+    /// Warnings about the document.
+    problems: Vec<Flaw>,
+}
+
+/// The servers and tools that policies are checked against.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct KnownTools {
+    /// Servers that keys may name.
+    servers: Vec<String>,
+    /// Tools; a session tool is listed once for each of its names.
+    tools: Vec<KnownTool>,
+    /// Servers whose tools are not known yet.
+    unlisted: Vec<String>,
+}
+
+/// A tool that keys may name.
+#[derive(Serialize, JsonSchema)]
+struct KnownTool {
+    /// Its server, `sessions` or `toolgate`.
+    server: String,
+    /// Its own name, or one that it is published under.
+    name: String,
+    /// Its risk class.
+    class: String,
+}
+
+/// A version of a policy in the store.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "PolicyVersion")]
+pub(crate) struct StoredVersion {
+    /// Its number, from 1.
+    version: u64,
+    /// When it was created.
+    created: String,
+    /// Its text.
+    document: String,
+}
+
+/// Which version becomes active again.
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "RollbackRequest")]
+pub(crate) struct Rollback {
+    /// The version; default: the one before the active one.
+    version: Option<u64>,
 }
 
 pub(crate) async fn list(ask: Ask) -> Answer {
@@ -76,31 +145,106 @@ pub(crate) async fn get(ask: Ask) -> Answer {
 pub(crate) async fn put(ask: Ask) -> Answer {
     let name = ask.param("name");
     check_name(name)?;
+    let text = text(&ask)?;
+    apply(&ask, name, text, &format!("put the policy `{name}`")).await
+}
+
+/// What policies are checked against.
+pub(crate) async fn known(ask: Ask) -> Answer {
+    let view = ask.admin.view();
+    let grant = ask.query.text("grant").map(|grant| grants::find(&view, grant)).transpose()?;
+    let known = ask.admin.gateway().known_for_policies(grant.map(|grant| &*grant.label));
+    let tools = known.tools.unwrap_or_default().into_iter().map(|tool| KnownTool {
+        server: tool.server,
+        name: tool.name,
+        class: tool.class.as_str().to_owned(),
+    });
+    ok(&KnownTools {
+        servers: view.servers.iter().map(|server| server.name.clone()).collect(),
+        tools: tools.collect(),
+        unlisted: known.unlisted,
+    })
+}
+
+pub(crate) async fn versions(ask: Ask) -> Answer {
+    let name = ask.param("name");
+    let stored = ask.admin.store().policy_versions(name).await?;
+    if stored.is_empty() {
+        find(&ask.admin.view(), name)?;
+    }
+    let versions = stored.into_iter().map(|stored| StoredVersion {
+        version: stored.version,
+        created: stored.created.to_string(),
+        document: stored.document.to_string(),
+    });
+    page(versions.collect(), &ask.query)
+}
+
+/// Puts the document of an earlier version as the next version.
+pub(crate) async fn rollback(ask: Ask) -> Answer {
+    let name = ask.param("name");
+    let asked: Rollback = if ask.body.is_empty() { Rollback::default() } else { ask.json()? };
+    let stored = ask.admin.store().policy_versions(name).await?;
+    if stored.is_empty() {
+        let view = ask.admin.view();
+        find(&view, name)?;
+        refuse_fixed(&view, name)?;
+    }
+    let active = find(&ask.admin.view(), name).ok().and_then(|policy| policy.item.version);
+    // A removed policy comes back with its last version.
+    let before = || stored.iter().rev().find(|it| active.is_none_or(|now| it.version < now));
+    let wanted = match asked.version {
+        Some(version) => stored.iter().find(|it| it.version == version),
+        None => before(),
+    };
+    let Some(wanted) = wanted else {
+        let numbers: Vec<String> = stored.iter().map(|it| it.version.to_string()).collect();
+        let which = asked.version.map_or("earlier version".to_owned(), |v| format!("version {v}"));
+        let why = format!("the policy `{name}` has no {which}; versions: {}", numbers.join(", "));
+        return Err(Fault::not_found(why));
+    };
+    let what = format!("rolled the policy `{name}` back to version {}", wanted.version);
+    apply(&ask, name, &wanted.document, &what).await
+}
+
+/// Stores a document as the next version, after its check.
+async fn apply(ask: &Ask, name: &str, text: &str, what: &str) -> Answer {
     refuse_fixed(&ask.admin.view(), name)?;
-    let text = std::str::from_utf8(&ask.body)
-        .map_err(|_| Fault::bad_request("the document is not UTF-8"))?;
     // Its own tests may take seconds, so no other change waits for them.
-    let policy = ask.admin.given.control.check_policy(name, text).await?;
+    let accepted = ask.admin.given.control.check_policy(name, text).await?;
     let _turn = ask.admin.turn.lock().await;
     refuse_fixed(&ask.admin.view(), name)?;
-    let mut row = ask.row(&format!("put the policy `{name}`"));
+    let mut row = ask.row(what);
     row.kind = RowKind::Policy;
     row.policy = Some(name.into());
-    row.policy_hash = toolgate_audit::Hash::parse(policy.hash()).ok();
+    row.policy_hash = toolgate_audit::Hash::parse(accepted.policy.hash()).ok();
     let change = Change::PutPolicy { name: name.into(), document: text.into() };
     ask.change(change, row).await?;
-    ok(&find(&ask.admin.view(), name)?.item)
+    let item = find(&ask.admin.view(), name)?.item.clone();
+    ok(&Applied { item, problems: flaws(&accepted.warnings) })
+}
+
+fn text(ask: &Ask) -> Result<&str, Fault> {
+    std::str::from_utf8(&ask.body).map_err(|_| Fault::bad_request("the document is not UTF-8"))
+}
+
+fn flaws(findings: &[Finding]) -> Vec<Flaw> {
+    findings.iter().map(Flaw::of).collect()
 }
 
 pub(crate) async fn remove(ask: Ask) -> Answer {
     let name = ask.param("name");
     let _turn = ask.admin.turn.lock().await;
     let view = ask.admin.view();
-    find(&view, name)?;
-    refuse_fixed(&view, name)?;
+    let found = find(&view, name)?;
+    // The version in the store that a policy of the file shadows can be removed.
+    let is_shadowed = found.item.shadows.is_some();
+    if !is_shadowed {
+        refuse_fixed(&view, name)?;
+    }
     let names = |policy: &Option<String>| policy.as_deref() == Some(name);
     let user = view.grants.iter().find(|grant| grant.revoked.is_none() && names(&grant.policy));
-    if let Some(grant) = user {
+    if let Some(grant) = user.filter(|_| !is_shadowed) {
         let why = format!("the grant `{}` uses it; attach another policy first", grant.label);
         return Err(Fault::conflict(why));
     }
@@ -127,13 +271,13 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
     let grant =
         asked.grant.as_deref().map(|grant| grants::find(&view, grant).cloned()).transpose()?;
     let label = grant.as_ref().map(|grant| &*grant.label);
-    let named = ask.admin.gateway().named(asked.server.as_deref(), &asked.tool, label);
+    let resolved = ask.admin.gateway().resolve_tool(asked.server.as_deref(), &asked.tool, label);
     let class = match asked.class.as_deref() {
         Some(word) => Class::parse(word)
             .ok_or_else(|| Fault::bad_request(format!("`{word}` is not a risk class")))?,
-        None => named.class,
+        None => resolved.class,
     };
-    let call = move |policy: &InForce, usage: &dyn toolgate_policy::Usage, now: Timestamp| {
+    let call = move |policy: &ActivePolicy, usage: &dyn toolgate_policy::Usage, now: Timestamp| {
         let identity = grant.as_ref().and_then(|grant| {
             let name = grant.identity.as_deref()?;
             Some(Identity { name, groups: &grant.groups })
@@ -148,11 +292,20 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
                 infobase_name: asked.session.infobase_name.as_deref(),
                 host_id: asked.session.host_id.as_deref(),
             }),
-            aliases: &named.aliases,
-            ..Call::new(&named.server, &named.tool, class, arguments)
+            aliases: &resolved.aliases,
+            ..Call::new(&resolved.server, &resolved.tool, class, arguments)
         };
         let explanation = explain(&policy.policy, &call, usage, now);
-        Explained { explanation, limits: limits(&policy.policy, &call, usage, now) }
+        Explained {
+            explanation,
+            limits: limits(&policy.policy, &call, usage, now),
+            resolved: Resolved {
+                server: Arc::clone(&resolved.server),
+                tool: Arc::clone(&resolved.tool),
+            },
+            unknown: resolved.unknown.is_some().then_some(true),
+            suggestions: resolved.unknown.clone(),
+        }
     };
     let (tell, told) = oneshot::channel();
     let look = Box::new(move |usage: &dyn toolgate_policy::Usage, now: Timestamp| {
@@ -165,13 +318,14 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
 
 fn find<'v>(view: &'v View, name: &str) -> Result<&'v PolicyText, Fault> {
     let found = view.policies.iter().find(|policy| policy.item.name == name);
-    found.ok_or_else(|| Fault::not_found(format!("there is no policy `{name}`")))
+    let names = view.policies.iter().map(|policy| policy.item.name.as_str());
+    found.ok_or_else(|| unknown("policy", name, names))
 }
 
 fn refuse_fixed(view: &View, name: &str) -> Result<(), Fault> {
     let found = view.policies.iter().find(|policy| policy.item.name == name);
     let why = match found.map(|policy| policy.item.source) {
-        Some(Origin::File) => "comes from toolgate.yaml; change it there",
+        Some(Origin::File) => "is defined in toolgate.yaml, which takes precedence; edit it there",
         Some(Origin::BuiltIn) => "is built in; choose another name for yours",
         Some(Origin::Store | Origin::Data) | None => return Ok(()),
     };

@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolgate_policy::Class;
 
 use crate::api::Ask;
 use crate::reply::{Answer, page};
@@ -27,12 +26,12 @@ pub(crate) struct ToolItem {
 
 pub(crate) async fn list(ask: Ask) -> Answer {
     let gateway = &ask.admin.gateway();
-    gateway.hear_servers().await;
+    gateway.list_unlisted_servers().await;
     let tools = gateway.known_tools().into_iter().map(|tool| ToolItem {
         server: tool.server,
         name: tool.name,
         class: tool.class.as_str(),
-        level: level(tool.class),
+        level: tool.class.level().as_str(),
         fingerprint: tool.fingerprint.map(|hash| hash.to_string()),
         state: "listed",
     });
@@ -42,13 +41,4 @@ pub(crate) async fn list(ask: Ask) -> Answer {
 pub(crate) async fn sessions(ask: Ask) -> Answer {
     let sessions = ask.admin.given.sessions.as_ref();
     page(sessions.map(|list| list()).unwrap_or_default(), &ask.query)
-}
-
-fn level(class: Class) -> &'static str {
-    match class {
-        Class::Read | Class::Other => "low",
-        Class::Write => "medium",
-        Class::Execute => "high",
-        Class::Destructive | Class::Financial => "critical",
-    }
 }

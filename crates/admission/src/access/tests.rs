@@ -11,7 +11,7 @@ fn token(number: usize) -> String {
     format!("token-{number}")
 }
 
-/// How many comparisons it takes to find each of some grants among so many, and to find nobody.
+/// The number of comparisons for ten successful lookups among so many grants, and for ten failed ones.
 fn work(grants: usize) -> (usize, usize) {
     let all = (0..grants).map(|number| {
         let label = format!("grant-{number}").into();
@@ -31,28 +31,28 @@ fn work(grants: usize) -> (usize, usize) {
             assert_eq!(*grant.label, format!("grant-{number}"));
         }
     });
-    let nobody = counted(&|| {
+    let failed = counted(&|| {
         for number in grants..grants + LOOKS {
             assert!(access.caller(Some(&token(number)), now).is_none());
         }
     });
-    (found, nobody)
+    (found, failed)
 }
 
 const LOOKS: usize = 10;
 
 #[test]
-fn finding_a_grant_is_as_much_work_among_ten_as_among_ten_thousand() {
+fn a_lookup_takes_as_many_comparisons_among_ten_grants_as_among_ten_thousand() {
     for grants in [10, 10_000] {
-        let (found, nobody) = work(grants);
-        // One each, and now and then one more whose hash begins alike.
+        let (found, failed) = work(grants);
+        // One each, and rarely one more for a hash with the same bucket.
         assert!((LOOKS..2 * LOOKS).contains(&found), "{grants} grants: {found}");
-        assert!(nobody < LOOKS, "{grants} grants: {nobody}");
+        assert!(failed < LOOKS, "{grants} grants: {failed}");
     }
 }
 
 #[test]
-fn a_grant_is_good_until_the_moment_it_expires() {
+fn a_grant_is_valid_until_it_expires() {
     let end = Timestamp::from_second(1_000).unwrap();
     let grant = |expires| Arc::new(Grant { label: "g".into(), expires, ..Grant::default() });
     let hash = Hash::of(token(0).as_bytes());

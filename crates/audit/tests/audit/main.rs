@@ -5,5 +5,6 @@
 mod arguments;
 mod chain;
 mod coalesce;
+mod error_codes;
 mod support;
 mod tamper;

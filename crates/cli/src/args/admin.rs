@@ -1,4 +1,4 @@
-//! What can be typed after verbs that use the admin API.
+//! Arguments of verbs that use the admin API.
 
 use clap::{Subcommand, ValueEnum};
 
@@ -6,9 +6,10 @@ use super::audit::{DataArgs, OneOutput};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AdminArgs {
-    /// Address of the admin API [default: of the gateway that runs on the data folder]
+    /// Address of the admin API [default: the gateway that runs on the data folder]
     ///
-    /// The token is in the variable TOOLGATE_ADMIN_TOKEN, else in `admin.token` of the data folder.
+    /// The token is read from the variable TOOLGATE_ADMIN_TOKEN, else from `admin.token` of the data
+    /// folder.
     #[arg(long, value_name = "URL", env = "TOOLGATE_ADMIN")]
     pub(crate) admin: Option<String>,
     #[command(flatten)]
@@ -21,7 +22,7 @@ pub(crate) enum ListOutput {
     Table,
     /// One JSON object
     Json,
-    /// One item a line
+    /// One item per line
     Jsonl,
 }
 
@@ -29,12 +30,12 @@ pub(crate) enum ListOutput {
 pub(crate) struct ShownListArgs {
     #[command(flatten)]
     pub(crate) admin: AdminArgs,
-    /// How to write the list
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: ListOutput,
 }
 
-/// Whose token.
+/// A grant or a person.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HolderArgs {
     #[command(flatten)]
@@ -42,7 +43,7 @@ pub(crate) struct HolderArgs {
     /// Id, or label or name
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// How to write the result
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
 }
@@ -64,23 +65,32 @@ pub(crate) struct GrantArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GrantVerb {
-    /// Make a grant and show its token, once
+    /// Create a grant and print its token, once
     ///
-    /// The first grant ends local mode for good: calls without a token are refused from then on.
+    /// The first grant ends local mode: calls without a token are refused from then on.
     Create(GrantCreateArgs),
     /// List grants
     List(ShownListArgs),
-    /// Give a grant a new token and show it, once; the old one ends at once
+    /// Change the policy, the reach or the expiry of a grant; what is not given stays
+    ///
+    /// Takes effect with the next request. A grant of toolgate.yaml is changed there.
+    Update(GrantUpdateArgs),
+    /// Replace the token of a grant and print the new one, once; the old one stops working at once
     Rotate(HolderArgs),
     /// Revoke a grant, from its next request on
     Revoke(RevokeArgs),
+    /// End the revocation of a grant of toolgate.yaml
+    Restore(RevokeArgs),
 }
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: toolgate grant create laptop --policy recommended --server files --expires 2027-01-01"
+)]
 pub(crate) struct GrantCreateArgs {
     #[command(flatten)]
     pub(crate) admin: AdminArgs,
-    /// Its label, unique for ever
+    /// Its label; a label is never used twice
     #[arg(value_name = "LABEL")]
     pub(crate) label: String,
     /// Its policy; without one every call is denied
@@ -89,16 +99,60 @@ pub(crate) struct GrantCreateArgs {
     /// A server it may reach; may be given several times [default: all]
     #[arg(long = "server", value_name = "NAME")]
     pub(crate) servers: Vec<String>,
-    /// Whom it stands for
+    /// Sessions it may reach, such as `infobase_name=trade_*`; KEY is infobase_name, kind or
+    /// session_id; may be given several times [default: all]
+    #[arg(long = "session", value_name = "KEY=GLOB")]
+    pub(crate) sessions: Vec<String>,
+    /// The identity on whose behalf the agent acts
     #[arg(long, value_name = "NAME")]
     pub(crate) identity: Option<String>,
     /// A group of that identity; may be given several times
     #[arg(long = "group", value_name = "NAME", requires = "identity")]
     pub(crate) groups: Vec<String>,
-    /// The day from which (00:00 UTC), or the time from when, its token is worth nothing
-    #[arg(long, value_name = "DAY")]
+    /// Expiry date (the token stops working at 00:00 UTC on this day) or time
+    #[arg(long, value_name = "DATE")]
     pub(crate) expires: Option<String>,
-    /// How to write the result
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: OneOutput,
+}
+
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
+#[group(id = "change", required = true, multiple = true, args = [
+    "policy", "no_policy", "servers", "all_servers", "sessions", "all_sessions", "expires", "no_expiry",
+])]
+pub(crate) struct GrantUpdateArgs {
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
+    /// The grant, by label or id
+    #[arg(value_name = "LABEL|ID")]
+    pub(crate) id: String,
+    /// Its policy
+    #[arg(long, value_name = "NAME", conflicts_with = "no_policy")]
+    pub(crate) policy: Option<String>,
+    /// Remove its policy; every call is denied
+    #[arg(long)]
+    pub(crate) no_policy: bool,
+    /// A server it may reach; may be given several times and replaces the list
+    #[arg(long = "server", value_name = "NAME", conflicts_with = "all_servers")]
+    pub(crate) servers: Vec<String>,
+    /// It may reach all servers
+    #[arg(long)]
+    pub(crate) all_servers: bool,
+    /// Sessions it may reach, as in `grant create`; may be given several times and replaces the list
+    #[arg(long = "session", value_name = "KEY=GLOB", conflicts_with = "all_sessions")]
+    pub(crate) sessions: Vec<String>,
+    /// It may reach all sessions
+    #[arg(long)]
+    pub(crate) all_sessions: bool,
+    /// Expiry date (the token stops working at 00:00 UTC on this day) or time
+    #[arg(long, value_name = "DATE", conflicts_with = "no_expiry")]
+    pub(crate) expires: Option<String>,
+    /// Its token does not expire
+    #[arg(long)]
+    pub(crate) no_expiry: bool,
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
 }
@@ -111,36 +165,36 @@ pub(crate) struct PersonArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PersonVerb {
-    /// Make a person and show the token, once
+    /// Create a person and print the token, once
     Create(PersonCreateArgs),
     /// List people
     List(ShownListArgs),
-    /// Give a person a new token and show it, once; the old one ends at once
+    /// Replace the token of a person and print the new one, once; the old one stops working at once
     Rotate(HolderArgs),
     /// Revoke a person's token
     Revoke(RevokeArgs),
 }
 
-/// What people may be.
+/// The roles of people.
 const ROLES: [&str; 4] = ["viewer", "approver", "policy_manager", "admin"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct PersonCreateArgs {
     #[command(flatten)]
     pub(crate) admin: AdminArgs,
-    /// Their name, unique for ever
+    /// The name; a name is never used twice
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// What they may do; may be given several times
+    /// A role; may be given several times
     #[arg(long = "role", value_name = "ROLE", required = true, value_parser = ROLES)]
     pub(crate) roles: Vec<String>,
-    /// A group they are in; may be given several times
+    /// A group; may be given several times
     #[arg(long = "group", value_name = "NAME")]
     pub(crate) groups: Vec<String>,
-    /// The day from which (00:00 UTC), or the time from when, the token is worth nothing
-    #[arg(long, value_name = "DAY")]
+    /// Expiry date (the token stops working at 00:00 UTC on this day) or time
+    #[arg(long, value_name = "DATE")]
     pub(crate) expires: Option<String>,
-    /// How to write the result
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
 }
@@ -155,7 +209,7 @@ pub(crate) struct ServerArgs {
 pub(crate) enum ServerVerb {
     /// Add a server: a program to start, or an address
     ///
-    /// Secrets are given as references: `env:NAME` or `file:PATH`, never as they are.
+    /// Secrets are references: `env:NAME` or `file:PATH`, never values.
     Add(ServerAddArgs),
     /// List servers
     List(ShownListArgs),
@@ -168,6 +222,9 @@ pub(crate) enum ServerVerb {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  toolgate server add files -- npx -y @modelcontextprotocol/server-filesystem .\n  toolgate server add tracker --url https://example.com/mcp --header X-Api-Key=env:TRACKER_KEY"
+)]
 pub(crate) struct ServerAddArgs {
     #[command(flatten)]
     pub(crate) admin: AdminArgs,
@@ -182,27 +239,31 @@ pub(crate) struct ServerAddArgs {
         required_unless_present = "command"
     )]
     pub(crate) url: Option<String>,
-    /// A header for every request to it; may be given several times
+    /// A header of every request; may be given several times
     #[arg(long = "header", value_name = "NAME=REFERENCE", requires = "url")]
     pub(crate) headers: Vec<String>,
     /// A variable of its environment; may be given several times
     #[arg(long = "env", value_name = "NAME=REFERENCE", requires = "command")]
     pub(crate) env: Vec<String>,
-    /// The program to start and its arguments, after `--`; it starts in this folder
+    /// The program and its arguments, after `--`; it runs in the current folder
     #[arg(value_name = "COMMAND", last = true)]
     pub(crate) command: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Examples:\n  toolgate freeze --all --reason \"incident 42\"\n  toolgate freeze --grant laptop\n  toolgate unfreeze --grant laptop"
+)]
 #[group(id = "frozen", required = true, multiple = false, args = ["grant", "server", "session", "all"])]
 pub(crate) struct FreezeArgs {
     #[command(subcommand)]
     pub(crate) verb: Option<FreezeVerb>,
     #[command(flatten)]
     pub(crate) admin: AdminArgs,
-    /// A grant, by id or label
-    #[arg(long, value_name = "ID")]
+    /// A grant, by label or id
+    #[arg(long, value_name = "LABEL|ID")]
     pub(crate) grant: Option<String>,
     /// A server, by name; `sessions` is all sessions
     #[arg(long, value_name = "NAME")]
@@ -213,10 +274,10 @@ pub(crate) struct FreezeArgs {
     /// Everything
     #[arg(long)]
     pub(crate) all: bool,
-    /// Why, for the audit
+    /// The reason, for the audit and `freeze list`
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
-    /// How to write the result
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
 }
@@ -235,16 +296,16 @@ pub(crate) struct UnfreezeArgs {
     /// Id of the freeze
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
-    /// Every freeze of a grant, by label
-    #[arg(long, value_name = "LABEL")]
+    /// The freeze of a grant, by label or id
+    #[arg(long, value_name = "LABEL|ID")]
     pub(crate) grant: Option<String>,
-    /// Every freeze of a server, by name
+    /// The freeze of a server, by name; `sessions` is all sessions
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
-    /// Every freeze of a session, by id
+    /// The freeze of a session, by id
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Every freeze of everything
+    /// The freeze of everything
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -257,6 +318,6 @@ pub(crate) struct LocalArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LocalVerb {
-    /// Take calls without a token again, from every user and program of this machine
+    /// Accept calls without a token again, from every user and program on this machine
     Enable(AdminArgs),
 }

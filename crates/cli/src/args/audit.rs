@@ -1,10 +1,10 @@
-//! What can be typed after `toolgate audit`.
+//! Arguments of `toolgate audit`.
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Subcommand, ValueEnum};
-use toolgate_audit::{Decision, UnknownValue};
+
+use super::audit_filter::FilterArgs;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AuditArgs {
@@ -16,18 +16,20 @@ pub(crate) struct AuditArgs {
 pub(crate) enum AuditVerb {
     /// Check every row, the chain and the signed checkpoints
     ///
-    /// Exits with 1 and names the first bad row if the audit is broken, with 2 if there is none or
-    /// it cannot be read.
+    /// Exits with 1 and names the first bad row if the audit is broken, with 2 if it does not exist
+    /// or cannot be read.
     Verify(VerifyArgs),
-    /// List rows, oldest first
+    /// List rows, newest first; with --after oldest first
     List(ListArgs),
-    /// Tell the story of one call
+    /// Show what happened to one call
     Show(ShowArgs),
-    /// Show the last 20 rows, and go on with --follow
+    /// Show the last 20 rows; with --follow also new ones
     Tail(TailArgs),
+    /// Export rows, oldest first, as JSON Lines or CSV
+    Export(ExportArgs),
 }
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct DataArgs {
     /// Configuration file, for its `data` [default: ./toolgate.yaml if it exists]
     #[arg(long, value_name = "FILE", env = "TOOLGATE_CONFIG")]
@@ -41,39 +43,38 @@ pub(crate) struct DataArgs {
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// Checkpoints that were written elsewhere (`audit.checkpoints.file`), to be checked too
+    /// Also check against the checkpoints in this file (`audit.checkpoints.file`)
     #[arg(long, value_name = "FILE")]
     pub(crate) checkpoints: Option<PathBuf>,
-    /// Public key to check signatures by, instead of the data folder's own: 64 hex digits, base64,
-    /// a file that holds it, or the fingerprint (`sha256:…`) that the first start has printed
+    /// Public key for signatures, instead of the data folder's own: 64 hex digits, base64, a file
+    /// that contains it, or the fingerprint (`sha256:…`) that the first start printed
     #[arg(long, value_name = "PUBLIC_KEY")]
     pub(crate) key: Option<String>,
-    /// How to write the result
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
 }
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  toolgate audit list --since 2h --kind denied\n  toolgate audit list --grant laptop --code rate_limited -o jsonl"
+)]
 pub(crate) struct ListArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// Only rows after this one
-    #[arg(long, value_name = "SEQ", default_value_t = 0)]
-    pub(crate) after: u64,
+    /// Only rows after this one, oldest first
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) after: Option<u64>,
+    /// Only rows before this one
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) before: Option<u64>,
     /// At most so many rows, up to 1000
     #[arg(long, value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) limit: u16,
-    /// Only rows of the grant with this label
-    #[arg(long, value_name = "LABEL")]
-    pub(crate) grant: Option<String>,
-    /// Only rows of this tool
-    #[arg(long, value_name = "NAME")]
-    pub(crate) tool: Option<String>,
-    /// Only rows with this decision
-    #[arg(long, value_name = "WORD", value_parser = decision())]
-    pub(crate) decision: Option<Decision>,
-    /// How to write the rows
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: RowsOutput,
 }
@@ -82,25 +83,54 @@ pub(crate) struct ListArgs {
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// The call's id, or its beginning
+    /// The call's id, or its beginning as `audit list` shows it
     #[arg(value_name = "CALL")]
     pub(crate) call: String,
-    /// What `serve --policy` was given, to say on which line of it the rule stands
+    /// The file of `serve --policy`, to print the line of the rule
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
-    /// How to write the story
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: toolgate audit export --since 2026-11-01 -o csv --excel --write november.csv"
+)]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// For Excel: a byte order mark, and an apostrophe before cells that start with = + - @, a tab
+    /// or a carriage return, which Excel would run as formulas
+    #[arg(long)]
+    pub(crate) excel: bool,
+    /// Write to this file instead of stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write: Option<PathBuf>,
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "jsonl")]
+    pub(crate) output: ExportOutput,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportOutput {
+    /// One row per line
+    Jsonl,
+    /// Comma-separated values (RFC 4180) with a header
+    Csv,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TailArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// Go on with rows as they are written, until interrupted
+    /// Print new rows as they are written, until interrupted
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// How to write the rows
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: RowsOutput,
 }
@@ -119,12 +149,6 @@ pub(crate) enum RowsOutput {
     Table,
     /// One JSON object
     Json,
-    /// One row a line
+    /// One row per line
     Jsonl,
-}
-
-fn decision() -> impl clap::builder::TypedValueParser<Value = Decision> {
-    let words = Decision::ALL.iter().map(|decision| decision.as_str());
-    PossibleValuesParser::new(words)
-        .try_map(|word| Decision::parse(&word).map_err(|UnknownValue| std::fmt::Error))
 }

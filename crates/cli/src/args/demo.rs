@@ -1,4 +1,4 @@
-//! What can be typed after `demo`.
+//! Arguments of `toolgate demo`.
 
 use clap::Subcommand;
 use toolgate_onec::ClientProfile;
@@ -13,14 +13,14 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DemoVerb {
-    /// Play a 1C client: dial in, publish its tools, answer calls, until Ctrl-C
+    /// Simulate a 1C client: connect, publish tools and answer calls until Ctrl-C
     Onec(OneCArgs),
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct OneCArgs {
-    /// Where to dial; a token stands behind the path: .../sessions/TOKEN
-    /// [default: the gateway that runs from the data folder, else ws://127.0.0.1:4000/sessions]
+    /// Address to connect to; a token is the last part of the path: .../sessions/TOKEN
+    /// [default: the gateway that runs on the data folder, else ws://127.0.0.1:4000/sessions]
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
     #[command(flatten)]
@@ -28,19 +28,19 @@ pub(crate) struct OneCArgs {
     /// Its client_uid, which becomes the session_id
     #[arg(long, default_value = "demo-1")]
     pub(crate) uid: String,
-    /// Which program to play
+    /// The program to simulate
     #[arg(long, default_value = "thin")]
     pub(crate) profile: ClientProfile,
-    /// Its kind [default: that of the profile]
+    /// Its kind [default: the kind of the profile]
     #[arg(long)]
     pub(crate) kind: Option<String>,
     /// Its infobase
     #[arg(long, default_value = "demo")]
     pub(crate) base: String,
-    /// Its config_id [default: none is sent]
+    /// Its config_id [default: not sent]
     #[arg(long, value_name = "ID")]
     pub(crate) config_id: Option<String>,
-    /// Drop the socket and come back every so many seconds [default: 60 for a server, else never]
+    /// Drop the socket and reconnect every so many seconds [default: 60 for a server, else never]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) reconnect_every: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What can be typed after `toolgate doctor`.
+//! Arguments of `toolgate doctor`.
 
 use super::admin::AdminArgs;
 use super::audit::OneOutput;
@@ -7,11 +7,11 @@ use super::audit::OneOutput;
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     pub(crate) admin: AdminArgs,
-    /// Take the clock of this machine as it is now, after it was ahead: windows of limits move with
-    /// it and keep what was counted; the audit has a row of it
+    /// Accept the current time after the clock was ahead: windows of limits move with it and keep
+    /// their counts; recorded in the audit
     #[arg(long)]
     pub(crate) accept_clock: bool,
-    /// How to write the findings
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
 }

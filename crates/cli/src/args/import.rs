@@ -1,16 +1,19 @@
-//! What can be typed after `import`.
+//! Arguments of `toolgate import`.
 
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ImportArgs {
-    /// A `v8project.yaml`, or a `tools_cache.json`
+    /// A file with `mcpServers`, a `v8project.yaml`, or a `tools_cache.json`
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Where to write the configuration; keep it in the folder of FILE [default: to stdout]
-    #[arg(long, value_name = "FILE")]
+    /// Write the configuration to this file (toolgate.yaml) and the tools to the showcase; without it nothing is written
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "toolgate.yaml")]
     pub(crate) write: Option<PathBuf>,
-    /// Data folder that takes the tools [default: as the imported configuration has it]
+    /// Replace a file that this command did not write, or that was edited since; a backup is kept
+    #[arg(long, requires = "write")]
+    pub(crate) force: bool,
+    /// Data folder for the imported tools [default: `data` of the imported configuration]
     #[arg(long, value_name = "DIR", env = "TOOLGATE_DATA")]
     pub(crate) data: Option<PathBuf>,
 }

@@ -1,14 +1,16 @@
-//! What can be typed after `toolgate policy`.
+//! Arguments of `toolgate policy`.
 
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Subcommand, ValueEnum};
 use jiff::Timestamp;
+use thiserror::Error;
 use toolgate_json::canonical;
 use toolgate_policy::Class;
 
-use super::admin::AdminArgs;
+use super::admin::{AdminArgs, ShownListArgs};
+use super::audit::OneOutput;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct PolicyArgs {
@@ -18,26 +20,95 @@ pub(crate) struct PolicyArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyVerb {
-    /// Say everything that is wrong or doubtful in policies
+    /// List the policies of toolgate.yaml and of the store
+    List(ShownListArgs),
+    /// Print a policy's document
+    #[command(disable_version_flag = true)]
+    Show(PolicyShowArgs),
+    /// Store a policy and make it active
     ///
-    /// Exits with 1 if a document has an error; warnings alone leave it at 0.
+    /// The document is checked and its `tests` are run first. Each apply makes a new version;
+    /// `policy rollback` makes an earlier one active again.
+    Apply(PolicyApplyArgs),
+    /// Remove a policy that no grant uses
+    ///
+    /// Its versions stay in the store: `policy rollback` brings it back.
+    Remove(PolicyNameArgs),
+    /// Make an earlier version of a policy active again
+    Rollback(PolicyRollbackArgs),
+    /// Check policies, and print every error and warning
+    ///
+    /// Exits with 1 if a document has an error, with 0 if it has only warnings.
     Check(CheckArgs),
     /// Run a policy's own `tests` with a virtual clock
     ///
     /// Exits with 1 if a test fails or the document is not valid, and names every rule that no
     /// test reached.
     Test(TestArgs),
-    /// Say what a policy makes of a call, and why
+    /// Explain the decision of a policy about a call
     ///
-    /// Nothing is used up and nothing is owned when the call is made. Exits with 0 whatever the
-    /// verdict is.
+    /// Nothing is sent, counted or recorded. Exits with 0 whatever the verdict is.
     Explain(Box<ExplainArgs>),
-    /// Format a policy: one layout, every comment kept, meaning untouched
+    /// Format a policy; comments and meaning stay the same
     Fmt(FmtArgs),
-    /// Turn an Intercept file into a policy; what changes is listed on stderr
+    /// Convert an Intercept file into a policy; differences are listed on stderr
     Import(PolicyImportArgs),
     /// Print the JSON Schema of policies, for editors
     Schema,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PolicyShowArgs {
+    /// The policy
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// This version instead of the active one
+    #[arg(long, value_name = "N")]
+    pub(crate) version: Option<u64>,
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
+    /// `table` prints the document alone
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: OneOutput,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PolicyApplyArgs {
+    /// The document; `-` is stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The policy's name [default: the file's name without its extension]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
+    /// How to write the result
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: OneOutput,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PolicyNameArgs {
+    /// The policy
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PolicyRollbackArgs {
+    /// The policy
+    #[arg(value_name = "NAME")]
+    pub(crate) name: String,
+    /// The version to make active [default: the one before the active one]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) to: Option<u64>,
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
+    /// How to write the result
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: OneOutput,
 }
 
 #[derive(Debug, clap::Args)]
@@ -45,17 +116,26 @@ pub(crate) struct CheckArgs {
     /// The policies; `-` is stdin
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// How to write the problems
+    /// Check tool names against the tools that this grant (id or label) can reach
+    #[arg(long, value_name = "GRANT")]
+    pub(crate) grant: Option<String>,
+    /// Check tool names against the tools of the gateway that runs on this data folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Check tool names against the tools of the gateway with this admin API
+    #[arg(long, value_name = "URL")]
+    pub(crate) admin: Option<String>,
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: PolicyCheckOutput,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TestArgs {
-    /// The policy; `-` is stdin
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// How to write the results
+    /// Policy files; `-` is stdin
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: TestOutput,
     /// Write the results to this file instead of stdout
@@ -70,54 +150,56 @@ pub(crate) struct ExplainArgs {
     pub(crate) policy: Option<PathBuf>,
     /// The policy of this grant (id or label), with what the grant has used so far
     ///
-    /// Asks the running gateway; if none runs on the data folder, the folder and the configuration
+    /// Uses the running gateway; if none runs on the data folder, the folder and the configuration
     /// are read.
     #[arg(long = "grant", value_name = "GRANT", conflicts_with_all = ["label", "identity"])]
     pub(crate) of_grant: Option<String>,
     #[command(flatten)]
     pub(crate) admin: AdminArgs,
-    /// The tool called, by its own name or as `server/tool`
+    /// The tool, by its own name or as `server/tool`
+    ///
+    /// With --grant, --data or --admin: a name that agents see on `/mcp`, such as `server__tool`.
     #[arg(long)]
     pub(crate) tool: String,
     /// The arguments, a JSON object
     #[arg(long, value_name = "JSON", default_value = "{}", value_parser = arguments)]
     pub(crate) args: String,
-    /// The server called [default: `test`, as in a policy's `tests`]
+    /// The server [default: `test`, as in a policy's `tests`]
     #[arg(long)]
     pub(crate) server: Option<String>,
     /// The tool's risk class [default: by the first word of its name]
     #[arg(long, ignore_case = true, value_parser = class())]
     pub(crate) class: Option<Class>,
-    /// What `grant.label` is
+    /// Value of `grant.label`
     #[arg(long, value_name = "TEXT", default_value = "test", help_heading = FACTS)]
     pub(crate) label: String,
-    /// What `identity.name` is
+    /// Value of `identity.name`
     #[arg(long, value_name = "NAME", help_heading = FACTS)]
     pub(crate) identity: Option<String>,
-    /// What `identity.groups` has; may be repeated
+    /// An entry of `identity.groups`; may be given several times
     #[arg(long = "group", value_name = "NAME", requires = "identity", help_heading = FACTS)]
     pub(crate) groups: Vec<String>,
-    /// What `client.name` is
+    /// Value of `client.name`
     #[arg(long, value_name = "NAME", help_heading = FACTS)]
     pub(crate) client: Option<String>,
-    /// What `session.kind` is
+    /// Value of `session.kind`
     #[arg(long, value_name = "KIND", help_heading = FACTS)]
     pub(crate) session_kind: Option<String>,
-    /// What `session.infobase_name` is
+    /// Value of `session.infobase_name`
     #[arg(long, value_name = "NAME", help_heading = FACTS)]
     pub(crate) session_infobase: Option<String>,
-    /// What `session.host_id` is
+    /// Value of `session.host_id`
     #[arg(long, value_name = "ID", help_heading = FACTS)]
     pub(crate) session_host: Option<String>,
-    /// When the call is made, as in `2026-01-05T12:00:00Z` [default: now]
+    /// Time of the call, such as `2026-01-05T12:00:00Z` [default: now]
     #[arg(long, value_name = "TIME", value_parser = instant, help_heading = FACTS)]
     pub(crate) at: Option<Timestamp>,
-    /// How to write the explanation
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: ExplainOutput,
 }
 
-/// Facts of a call that conditions can ask for.
+/// Facts of a call that conditions can use.
 const FACTS: &str = "Facts of the call";
 
 #[derive(Debug, clap::Args)]
@@ -145,7 +227,7 @@ pub(crate) struct PolicyImportArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PolicyCheckOutput {
-    /// For people: place, source line, hint
+    /// For people: position, source line, hint
     #[value(alias = "text")]
     Table,
     /// One JSON object, or an array of them for several files
@@ -179,23 +261,28 @@ fn class() -> impl clap::builder::TypedValueParser<Value = Class> {
     words.map(|word| Class::parse(&word.to_lowercase()).unwrap_or_default())
 }
 
-/// A JSON object as a gateway would take it: no key twice, no lone surrogate.
-fn arguments(text: &str) -> Result<String, String> {
-    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
-        return Err(format!("not JSON: {error}"));
-    }
-    if !text.trim_start().starts_with('{') {
-        return Err("the arguments of a call are a JSON object".to_owned());
-    }
-    match canonical(text) {
-        Ok(_) => Ok(text.to_owned()),
-        Err(_) => {
-            Err("a key stands twice, a text is no Unicode, or it is nested deeper than 128 levels"
-                .to_owned())
-        }
-    }
+/// Why an argument is not valid.
+#[derive(Debug, Error)]
+enum Invalid {
+    #[error("not JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    #[error("the arguments of a call are a JSON object, such as `{{\"path\": \"a.txt\"}}`")]
+    NotAnObject,
+    #[error("a key occurs twice, a string is not Unicode, or it is nested deeper than 128 levels")]
+    Ambiguous,
+    #[error("write a time such as `2026-01-05T12:00:00Z`")]
+    NotATime,
 }
 
-fn instant(text: &str) -> Result<Timestamp, String> {
-    text.parse().map_err(|_| "write a time such as `2026-01-05T12:00:00Z`".to_owned())
+/// A JSON object that the gateway would accept: no duplicate key, no lone surrogate.
+fn arguments(text: &str) -> Result<String, Invalid> {
+    serde_json::from_str::<serde::de::IgnoredAny>(text)?;
+    if !text.trim_start().starts_with('{') {
+        return Err(Invalid::NotAnObject);
+    }
+    canonical(text).map(|_| text.to_owned()).map_err(|_| Invalid::Ambiguous)
+}
+
+fn instant(text: &str) -> Result<Timestamp, Invalid> {
+    text.parse().map_err(|_| Invalid::NotATime)
 }

@@ -1,4 +1,4 @@
-//! What can be typed after `session`.
+//! Arguments of `toolgate session`.
 
 use clap::Subcommand;
 
@@ -13,12 +13,12 @@ pub(crate) struct SessionArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionVerb {
-    /// List programs that have dialled in, and sockets on which nobody has registered
+    /// List connected sessions, and sockets that have not registered
     List(ShownListArgs),
-    /// Make a token for programs that dial in, and print what to do with it
+    /// Create a token for programs that dial in, and print how to use it
     ///
-    /// Nothing is kept: the token is in force once it is in the environment of `toolgate serve` and
-    /// named in toolgate.yaml.
+    /// The token is not stored: it is active once it is in the environment of `toolgate serve` and
+    /// referred to in toolgate.yaml.
     Token(SessionTokenArgs),
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum SessionVerb {
 pub(crate) struct SessionTokenArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// How to write the result
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
 }

@@ -1,4 +1,4 @@
-//! What can be typed after `toolgate tool`.
+//! Arguments of `toolgate tool`.
 
 use std::path::PathBuf;
 
@@ -16,26 +16,34 @@ pub(crate) struct ToolArgs {
 pub(crate) enum ToolVerb {
     /// List the tools that an agent sees
     List(ToolListArgs),
-    /// Show one tool: what it does and which arguments it takes
+    /// Show one tool: its description and its arguments
     Show(ToolShowArgs),
     /// Call a tool as an agent would: decided by policy, counted and audited
     ///
-    /// Exits with 1 if the tool, or the gateway in its place, answered with an error.
+    /// Exits with 1 if the result is an error of the tool or a refusal of the gateway.
     Call(ToolCallArgs),
 }
 
-/// Which endpoint to ask, and as whom.
+/// The endpoint, and the token to use.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AsAgentArgs {
-    /// Ask this server alone, under its own names [default: all of them]
+    /// Use this server alone, under its own names [default: all servers]
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
-    /// Address of the gateway for agents [default: the one that runs from the data folder]
+    /// Address of the gateway for agents [default: the gateway that runs on the data folder]
     #[arg(long, value_name = "URL", env = "TOOLGATE_URL")]
     pub(crate) url: Option<String>,
-    /// File that holds the token of a grant [default: the variable TOOLGATE_TOKEN, if it is set]
-    #[arg(long, value_name = "FILE")]
+    /// File with the token of a grant [default: the variable TOOLGATE_TOKEN, if it is set]
+    #[arg(long, value_name = "FILE", conflicts_with = "as_grant")]
     pub(crate) token_file: Option<PathBuf>,
+    /// Act as this grant, by label or id, with the admin's token instead of the grant's
+    ///
+    /// The policy and the limits of the grant apply. The audit records the person and `via: cli`.
+    #[arg(long = "as", value_name = "GRANT")]
+    pub(crate) as_grant: Option<String>,
+    /// Address of the admin API, for --as [default: the gateway that runs on the data folder]
+    #[arg(long, value_name = "URL", env = "TOOLGATE_ADMIN")]
+    pub(crate) admin: Option<String>,
     #[command(flatten)]
     pub(crate) data: DataArgs,
 }
@@ -44,26 +52,29 @@ pub(crate) struct AsAgentArgs {
 pub(crate) struct ToolListArgs {
     #[command(flatten)]
     pub(crate) agent: AsAgentArgs,
-    /// How to write the tools; JSON has them as their servers describe them
+    /// Output format; JSON has the definitions as their servers send them
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: RowsOutput,
 }
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ToolShowArgs {
-    /// The tool's name, as `tool list` has it
+    /// The tool's name, as in `tool list`
     #[arg(value_name = "TOOL")]
     pub(crate) tool: String,
     #[command(flatten)]
     pub(crate) agent: AsAgentArgs,
-    /// How to write the tool; JSON has it as its server describes it
+    /// Output format; JSON has the definition as its server sends it
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
 }
 
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  toolgate tool call files__read_file '{\"path\": \"a.txt\"}'\n  toolgate tool call files__read_file '{\"path\": \"a.txt\"}' --as laptop"
+)]
 pub(crate) struct ToolCallArgs {
-    /// The tool's name, as `tool list` has it
+    /// The tool's name, as in `tool list`
     #[arg(value_name = "TOOL")]
     pub(crate) tool: String,
     /// Its arguments, a JSON object; `-` reads them from stdin
@@ -71,7 +82,7 @@ pub(crate) struct ToolCallArgs {
     pub(crate) arguments: String,
     #[command(flatten)]
     pub(crate) agent: AsAgentArgs,
-    /// How to write the result; JSON has it as it came
+    /// Output format; JSON has the result as it arrived
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
 }

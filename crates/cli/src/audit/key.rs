@@ -1,4 +1,4 @@
-//! A public key as people give it.
+//! The value of `--key`.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use toolgate_control::trusted;
 
 use crate::exit::Usage;
 
-/// What `--key` names.
+/// A public key or its fingerprint.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Given {
     /// The key itself.
@@ -18,7 +18,7 @@ pub(super) enum Given {
     Fingerprint(String),
 }
 
-/// Reads a key, its fingerprint, or a file that holds one of them.
+/// Reads a key, its fingerprint, or a file that contains one of them.
 pub(super) fn read(text: &str) -> anyhow::Result<Given> {
     if let Some(given) = parse(text) {
         return Ok(given);
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str) -> anyhow::Result<Given> {
         return Err(Usage(why.to_owned()).into());
     }
     let held = trusted::read_named(path).with_context(|| format!("cannot read `{text}`"))?;
-    parse(&held).with_context(|| format!("`{text}` holds no public key"))
+    parse(&held).with_context(|| format!("`{text}` contains no public key"))
 }
 
 fn parse(text: &str) -> Option<Given> {

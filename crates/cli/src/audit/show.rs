@@ -1,4 +1,4 @@
-//! `toolgate audit show`: the story of one call.
+//! `toolgate audit show`: everything that the audit has about one call.
 
 use std::sync::Arc;
 
@@ -13,14 +13,15 @@ use crate::print;
 
 pub(super) fn run(args: &ShowArgs) -> anyhow::Result<Done> {
     let (folder, mut audit) = super::open(&args.data)?;
-    let (call, more) = match find(&audit, &args.call)?.as_slice() {
+    let (call, how_many) = match find(&audit, &args.call)?.as_slice() {
         [] => (None, "no call"),
         [call] => (Some(*call), ""),
         _ => (None, "more than one call"),
     };
     let Some(call) = call else {
         print::err(&format!(
-            "{more} has an id that begins with `{}`: `toolgate audit list -o jsonl` shows ids, as `call_id`\n",
+            "{how_many} has an id that begins with `{}`; `toolgate audit list` shows ids, \
+             and `-o jsonl` all of each\n",
             args.call
         ));
         return Ok(Done::Finding);
@@ -33,72 +34,75 @@ pub(super) fn run(args: &ShowArgs) -> anyhow::Result<Done> {
         }
         OneOutput::Table => {
             let documents = Documents::read(args, &folder);
-            let told: String = rows.iter().map(|row| tell(row, &documents)).collect();
-            print::out(&visible(&format!("call {call}\n{told}")));
+            let text: String = rows.iter().map(|row| describe(row, &documents)).collect();
+            print::out(&visible(&format!("call {call}\n{text}")));
         }
     }
     Ok(Done::Ok)
 }
 
-/// The calls that the beginning of an id may mean; at most two.
+/// The calls whose id begins with this text; at most two.
 fn find(audit: &AuditReader, text: &str) -> anyhow::Result<Vec<CallId>> {
     let hex = text.replace('-', "").to_ascii_lowercase();
     let is_id = (1..=32).contains(&hex.len()) && hex.bytes().all(|b| b.is_ascii_hexdigit());
     if !is_id {
-        return Err(Usage(format!("`{text}` is no id of a call, nor the beginning of one")).into());
+        return Err(Usage(format!(
+            "`{text}` is not the id of a call or its beginning (hexadecimal digits)"
+        ))
+        .into());
     }
-    let bound = |fill: char| u128::from_str_radix(&fill_up(&hex, fill), 16);
+    let bound = |fill: char| u128::from_str_radix(&padded(&hex, fill), 16);
     Ok(audit.calls_between(CallId(bound('0')?.to_be_bytes()), CallId(bound('f')?.to_be_bytes()))?)
 }
 
-fn fill_up(hex: &str, fill: char) -> String {
+fn padded(hex: &str, fill: char) -> String {
     hex.chars().chain(std::iter::repeat(fill)).take(32).collect()
 }
 
-fn tell(row: &Row, documents: &Documents) -> String {
+fn describe(row: &Row, documents: &Documents) -> String {
     let d = &row.draft;
-    let said = match d.kind {
-        RowKind::Intent => asked(d, "was admitted", documents),
-        RowKind::Denied => asked(d, "was refused; nothing was sent", documents),
+    let lines = match d.kind {
+        RowKind::Intent => requested(d, "was admitted", documents),
+        RowKind::Denied => requested(d, "was refused; nothing was sent", documents),
         RowKind::Outcome => ended(d),
-        other => vec![format!("A row of kind {other} was written.")],
+        other => vec![format!("Row of kind {other}.")],
     };
-    let message = d.message.iter().map(|message| format!("It says: {message}"));
-    // What agents have sent must not look like a line of this story.
-    let lines = said.into_iter().chain(message).map(|line| line.replace('\n', "\\n"));
+    let message = d.message.iter().map(|message| format!("Message: {message}"));
+    // Text of agents must not look like a line of this output.
+    let lines = lines.into_iter().chain(message).map(|line| line.replace('\n', "\\n"));
     let lines = lines.map(|line| format!("  {line}\n"));
     let time = d.time.strftime("%Y-%m-%d %H:%M:%S%.3fZ");
     format!("\n{time}  row {}\n{}", row.seq, lines.collect::<String>())
 }
 
-fn asked(d: &Draft, became: &str, documents: &Documents) -> Vec<String> {
+fn requested(d: &Draft, became: &str, documents: &Documents) -> Vec<String> {
     let name = |field: &Option<Arc<str>>| field.as_deref().unwrap_or("?").to_owned();
-    let mut said = vec![format!("Grant {} asked at {}.", name(&d.grant), name(&d.via))];
-    said.extend(d.identity.iter().map(|identity| format!("It stands for {identity}.")));
-    said.extend(d.client.iter().map(|client| format!("The client calls itself {client}.")));
+    let mut lines = vec![format!("Grant {}, through {}.", name(&d.grant), name(&d.via))];
+    lines.extend(d.identity.iter().map(|identity| format!("Identity: {identity}.")));
+    lines.extend(d.client.iter().map(|client| format!("Client (self-declared): {client}.")));
     let method = d.method.as_deref().unwrap_or("tools/call");
-    said.push(format!("It wanted {method} {} of server {}.", name(&d.tool), name(&d.server)));
-    said.extend(d.argument_keys.iter().map(|keys| match keys.as_ref() {
-        "[]" => "It had no arguments.".to_owned(),
-        keys => format!("Names of its arguments: {keys}."),
+    lines.push(format!("Request: {method} {} of server {}.", name(&d.tool), name(&d.server)));
+    lines.extend(d.argument_keys.iter().map(|keys| match keys.as_ref() {
+        "[]" => "Arguments: none.".to_owned(),
+        keys => format!("Argument names: {keys}."),
     }));
-    said.extend(d.arguments.iter().map(|values| format!("What is kept of them: {values}.")));
-    said.push(format!("The call {became}."));
+    lines.extend(d.arguments.iter().map(|values| format!("Recorded argument values: {values}.")));
+    lines.push(format!("The call {became}."));
     if let Some(decision) = d.decision {
         let place = documents.place(d);
         let rule = d.rule.as_ref().map(|rule| format!(" by rule {rule}{place}"));
-        said.push(format!("The decision was {decision}{}.", rule.unwrap_or_default()));
+        lines.push(format!("Decision: {decision}{}.", rule.unwrap_or_default()));
     }
     if let Some(policy) = &d.policy {
         let hash = d.policy_hash.map(|hash| format!(", hash {hash}")).unwrap_or_default();
-        said.push(format!("The policy was {policy}{hash}."));
+        lines.push(format!("Policy: {policy}{hash}."));
     }
-    said.extend(d.error_code.iter().map(|code| format!("The agent was told {code}.")));
-    said.extend(d.counters.iter().map(|change| {
+    lines.extend(d.error_code.iter().map(|code| format!("Error code for the agent: {code}.")));
+    lines.extend(d.counters.iter().map(|change| {
         format!("Counter {} went from {} to {}.", change.counter, change.before, change.after)
     }));
-    said.extend(d.count.map(|count| format!("This row stands for {count} such calls.")));
-    said
+    lines.extend(d.count.map(|count| format!("This row summarises {count} such calls.")));
+    lines
 }
 
 fn ended(d: &Draft) -> Vec<String> {
@@ -108,8 +112,8 @@ fn ended(d: &Draft) -> Vec<String> {
         Some(Effect::Done) => "the tool ran",
         Some(Effect::Unknown) | None => "the tool may have run",
     };
-    let mut said = vec![format!("It ended: {outcome}; {effect}.")];
-    said.extend(d.upstream_ms.map(|ms| format!("The server took {ms} ms.")));
-    said.extend(d.total_ms.map(|ms| format!("All of it took {ms} ms.")));
-    said
+    let mut lines = vec![format!("Outcome: {outcome}; {effect}.")];
+    lines.extend(d.upstream_ms.map(|ms| format!("The server took {ms} ms.")));
+    lines.extend(d.total_ms.map(|ms| format!("The call took {ms} ms in all.")));
+    lines
 }

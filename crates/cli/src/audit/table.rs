@@ -1,63 +1,76 @@
-//! Rows as people read them, within 100 columns.
+//! Audit rows as a table for people.
 
-use toolgate_audit::Row;
+use std::sync::Arc;
+
+use toolgate_audit::{Decision, Row};
 use toolgate_control::visible;
 
-/// Time, kind, grant, server, tool, decision, outcome; the rule takes what is left.
-const WIDTHS: [usize; 7] = [14, 8, 8, 8, 13, 11, 14];
-const RULE: usize = 17;
+use crate::table::{Column, Cut, Layout};
 
-pub(super) fn head() -> String {
-    line(["TIME (UTC)", "KIND", "GRANT", "SERVER", "TOOL", "DECISION", "OUTCOME"], "RULE")
+/// How many characters of a call's id are shown: its time and enough random digits to be unique.
+const CALL: usize = 18;
+
+const COLUMNS: &[Column] = &[
+    Column { head: "SEQ", cut: Cut::Never },
+    Column { head: "TIME (UTC)", cut: Cut::Never },
+    Column { head: "KIND", cut: Cut::Never },
+    Column { head: "CALL", cut: Cut::Never },
+    Column { head: "WHO", cut: Cut::End },
+    Column { head: "SERVER", cut: Cut::End },
+    Column { head: "TOOL", cut: Cut::End },
+    Column { head: "RESULT", cut: Cut::Never },
+    Column { head: "CODE", cut: Cut::End },
+    Column { head: "RULE OR MESSAGE", cut: Cut::Start },
+];
+
+/// The layout of a table of rows.
+pub(super) struct RowTable(Layout);
+
+impl RowTable {
+    /// Fits the table to these rows and to the terminal.
+    pub(super) fn new(rows: &[Row], width: Option<usize>) -> Self {
+        let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
+        Self(Layout::new(COLUMNS, &cells, width))
+    }
+
+    pub(super) fn head(&self) -> String {
+        self.0.head()
+    }
+
+    pub(super) fn line(&self, row: &Row) -> String {
+        self.0.line(&cells(row))
+    }
 }
 
-pub(super) fn row(row: &Row) -> String {
+fn cells(row: &Row) -> Vec<String> {
     let d = &row.draft;
-    let time = d.time.strftime("%m-%d %H:%M:%S").to_string();
-    let text = |field: &Option<std::sync::Arc<str>>| visible(field.as_deref().unwrap_or("-"));
-    let (grant, server, tool) = (text(&d.grant), text(&d.server), text(&d.tool));
-    if let (None, Some(message)) = (&d.tool, &d.message) {
-        // It tells of no call: what it tells takes the place of what calls have.
-        let whose = d.session_id.as_ref().map(|id| format!("{id}: ")).unwrap_or_default();
-        let told = visible(&format!("{whose}{message}"));
-        return told_of([&time, d.kind.as_str(), &grant, &server], &told);
-    }
-    let decision = d.decision.map_or("-", |decision| decision.as_str());
-    let outcome = d.outcome.map_or("-", |outcome| outcome.as_str());
-    line([&time, d.kind.as_str(), &grant, &server, &tool, decision, outcome], &text(&d.rule))
+    let text = |field: &Option<Arc<str>>| field.as_deref().map(one_line);
+    let shown = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let call = d.call_id.map(|id| id.to_string().chars().take(CALL).collect());
+    let who = text(&d.person).or_else(|| text(&d.grant));
+    let server = match (text(&d.server), text(&d.session_id)) {
+        (Some(server), Some(session)) => Some(format!("{server}/{session}")),
+        (server, session) => server.or(session),
+    };
+    let result = match (d.outcome, d.decision) {
+        (Some(outcome), _) => Some(outcome.as_str()),
+        (None, decision) => decision.map(Decision::as_str),
+    };
+    let count = d.count.map(|count| format!(" ×{count}")).unwrap_or_default();
+    vec![
+        row.seq.to_string(),
+        d.time.strftime("%m-%d %H:%M:%S").to_string(),
+        d.kind.as_str().to_owned(),
+        shown(call),
+        shown(who),
+        shown(server),
+        shown(text(&d.tool).or_else(|| text(&d.method))),
+        format!("{}{count}", result.unwrap_or("-")),
+        shown(text(&d.error_code)),
+        shown(text(&d.rule).or_else(|| text(&d.message))),
+    ]
 }
 
-fn line(cells: [&str; 7], rule: &str) -> String {
-    let line: String = padded(&cells).chain([end(&rule.replace('\n', " "), RULE)]).collect();
-    format!("{}\n", line.trim_end())
-}
-
-/// A row with words instead of the last columns.
-fn told_of(cells: [&str; 4], told: &str) -> String {
-    let left = WIDTHS.iter().skip(cells.len()).map(|width| width + 1).sum::<usize>() + RULE;
-    let line: String = padded(&cells).chain([begin(&told.replace('\n', " "), left)]).collect();
-    format!("{}\n", line.trim_end())
-}
-
-fn padded(cells: &[&str]) -> impl Iterator<Item = String> {
-    cells.iter().zip(WIDTHS).map(|(cell, width)| {
-        let cell = begin(&cell.replace('\n', " "), width);
-        format!("{cell:<width$} ")
-    })
-}
-
-fn begin(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
-}
-
-/// The end of a rule tells more than its beginning.
-fn end(text: &str, width: usize) -> String {
-    let length = text.chars().count();
-    if length <= width {
-        return text.to_owned();
-    }
-    std::iter::once('…').chain(text.chars().skip(length + 1 - width)).collect()
+fn one_line(text: &str) -> String {
+    visible(&text.replace('\n', " "))
 }

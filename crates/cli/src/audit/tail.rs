@@ -5,17 +5,19 @@ use std::time::Duration;
 use toolgate_store::RowQuery;
 use toolgate_store_sqlite::AuditReader;
 
-use super::{list, table};
+use super::list;
+use super::table::RowTable;
 use crate::args::{RowsOutput, TailArgs};
 use crate::exit::{Done, Usage};
 use crate::print;
+use crate::table::terminal_width;
 
 const LAST: u64 = 20;
 const POLL: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: &TailArgs) -> anyhow::Result<Done> {
     if args.follow && args.output == RowsOutput::Json {
-        let why = "`--follow` never ends, so it cannot write one JSON object: use -o jsonl";
+        let why = "`--follow` does not end, so it cannot print one JSON object; use -o jsonl";
         return Err(Usage(why.to_owned()).into());
     }
     let (_, mut audit) = super::open(&args.data)?;
@@ -26,14 +28,16 @@ pub(super) fn run(args: &TailArgs) -> anyhow::Result<Done> {
         return Ok(Done::Ok);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(follow(&mut audit, last, args.output))
+    let table = RowTable::new(&rows, terminal_width());
+    runtime.block_on(follow(&mut audit, last, args.output, &table))
 }
 
-/// Ends when interrupted, or with the first row that nobody reads.
+/// Ends when interrupted, or when the output is closed.
 async fn follow(
     audit: &mut AuditReader,
     mut last: u64,
     output: RowsOutput,
+    table: &RowTable,
 ) -> anyhow::Result<Done> {
     let mut poll = tokio::time::interval(POLL);
     let interrupted = tokio::signal::ctrl_c();
@@ -46,7 +50,7 @@ async fn follow(
         let rows = audit.rows(&RowQuery { after: last, limit: 1_000, ..RowQuery::default() })?;
         last = rows.last().map_or(last, |row| row.seq);
         let text = match output {
-            RowsOutput::Table => rows.iter().map(table::row).collect(),
+            RowsOutput::Table => rows.iter().map(|row| table.line(row)).collect(),
             _ => list::text(RowsOutput::Jsonl, &rows, None),
         };
         if !rows.is_empty() && !print::out_if_read(&text) {

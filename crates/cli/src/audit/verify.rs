@@ -12,7 +12,7 @@ use crate::serve::read_checkpoints;
 pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Done> {
     let (folder, mut audit) = super::open(&args.data)?;
     let elsewhere = args.checkpoints.as_deref().map(read_checkpoints).transpose()?;
-    let unreadable = || format!("the audit in `{}` cannot be read", folder.display());
+    let unreadable = || format!("cannot read the audit in `{}`", folder.display());
     let own = toolgate_store_sqlite::public_key(&folder);
     let given = args.key.as_deref().map(key::read).transpose()?;
     let elsewhere = elsewhere.unwrap_or_default();
@@ -47,24 +47,24 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Done> {
             let (rows, hash) = (report.rows, report.head.hash);
             let unsigned = rows.saturating_sub(report.signed);
             print::out(&format!(
-                "the audit is whole\nrows         {rows}\ncheckpoints  {checked}\nunsigned     {unsigned}\nhead         {hash}\nkey          {fingerprint}\n"
+                "the audit is intact\nrows         {rows}\ncheckpoints  {checked}\nunsigned     {unsigned}\nhead         {hash}\nkey          {fingerprint}\n"
             ));
         }
         (OneOutput::Table, Some(_)) => {}
     }
     let Some(bad) = report.first_bad else { return Ok(Done::Ok) };
-    let why = words(bad);
+    let why = description(bad);
     print::err(&format!("the audit is broken at row {}: {why}\nkey: {fingerprint}\n", bad.seq));
     Ok(Done::Finding)
 }
 
-fn words(bad: BadRow) -> &'static str {
+fn description(bad: BadRow) -> &'static str {
     match bad.found {
-        Defect::Gap => "it is missing; another row stands in its place",
-        Defect::Undecodable => "it cannot be read as a row",
-        Defect::Hash => "its hash does not fit its content or the rows before it",
-        Defect::Checkpoint => "a signed checkpoint says that another row stood here",
+        Defect::Gap => "it is missing; another row has its position",
+        Defect::Undecodable => "it cannot be decoded",
+        Defect::Hash => "its hash does not match its content or the rows before it",
+        Defect::Checkpoint => "a signed checkpoint has another hash for this row",
         Defect::Signature => "its checkpoint is not signed by this key",
-        Defect::Truncated => "the audit ends before it, and a checkpoint says that it went on",
+        Defect::Truncated => "the audit ends before it, but a checkpoint covers later rows",
     }
 }

@@ -1,21 +1,22 @@
 //! `toolgate policy check`: every problem of one or more documents.
 
-use toolgate_policy::{Known, Problem};
+use toolgate_policy::Problem;
 
 use super::problems::Judgement;
 use super::source::Source;
-use super::{problems, sarif};
+use super::{known, problems, sarif};
 use crate::args::{CheckArgs, PolicyCheckOutput};
 use crate::exit::Done;
 use crate::print;
 
 pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Done> {
+    let known = known::of(args)?;
     let mut checked = Vec::new();
     let mut unread = Vec::new();
     for file in &args.files {
         match Source::read(file) {
             Ok(source) => {
-                let loaded = source.load(&Known::default());
+                let loaded = source.load(&known);
                 checked.push(Checked {
                     source,
                     valid: loaded.policy.is_some(),
@@ -25,9 +26,9 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Done> {
             Err(error) => unread.push(error),
         }
     }
-    // What could be read is told in any case; an empty report would look like a good one.
+    // Readable files are reported in any case; an empty report would look like success.
     if !checked.is_empty() {
-        tell(args, &checked)?;
+        report(args, &checked)?;
     }
     let last = unread.pop();
     for error in unread {
@@ -40,14 +41,14 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Done> {
     }
 }
 
-/// One document and what is wrong with it.
+/// One document and its problems.
 pub(super) struct Checked {
     pub(super) source: Source,
     pub(super) valid: bool,
     pub(super) problems: Vec<Problem>,
 }
 
-fn tell(args: &CheckArgs, checked: &[Checked]) -> serde_json::Result<()> {
+fn report(args: &CheckArgs, checked: &[Checked]) -> serde_json::Result<()> {
     match args.output {
         PolicyCheckOutput::Table => {
             for one in checked {

@@ -1,6 +1,7 @@
 //! `toolgate policy explain`: what a policy makes of one call, and every rule that took part.
 
 use jiff::Timestamp;
+use serde::Serialize;
 use toolgate_policy::{
     Call, Class, Effect, Explanation, Identity, Known, LimitState, RECOMMENDED, SessionFacts,
     UNUSED, explain, limits,
@@ -48,18 +49,49 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Done> {
 fn of_grant(args: &ExplainArgs, grant: &str) -> anyhow::Result<Done> {
     let (server, tool) = server_and_tool(args);
     let granted = granted::Asked { grant, server, tool, args }.explain()?;
-    let Granted { source, explanation, limits, shadow } = granted;
+    let Granted { source, explanation, limits, shadow, resolved } = granted;
+    let unknown = resolved.unknown.as_deref();
     print::out(&match args.output {
-        ExplainOutput::Json => format!("{}\n", serde_json::to_string(&explanation)?),
+        ExplainOutput::Json => {
+            let suggestions = unknown.map(<[String]>::to_vec);
+            let told =
+                Told { explanation, unknown: unknown.is_some().then_some(true), suggestions };
+            format!("{}\n", serde_json::to_string(&told)?)
+        }
         ExplainOutput::Text => {
-            let server = server.unwrap_or("any server");
-            let how = if args.class.is_none() { "as it is known" } else { YOU_SAY };
+            let server = if resolved.server.is_empty() { "no server" } else { &resolved.server };
+            let how = if args.class.is_none() { "known" } else { YOU_SAY };
             let limits: Vec<String> = limits.iter().map(used_of).collect();
-            let asked = Asked { server, tool, class: explanation.class, how };
-            asked.story(&source, &explanation, &limits, shadow)
+            let asked = Asked { server, tool: &resolved.tool, class: explanation.class, how };
+            let story = asked.story(&source, &explanation, &limits, shadow);
+            format!("{}{story}", unknown.map(|names| no_such_tool(tool, names)).unwrap_or_default())
         }
     });
     Ok(Done::Ok)
+}
+
+/// An explanation, and whether there is such a tool.
+#[derive(Serialize)]
+struct Told {
+    #[serde(flatten)]
+    explanation: Explanation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggestions: Option<Vec<String>>,
+}
+
+fn no_such_tool(tool: &str, similar: &[String]) -> String {
+    let hint = match similar {
+        [] => "see `toolgate tool list`".to_owned(),
+        names => {
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            format!("did you mean {}?", names.join(" or "))
+        }
+    };
+    let text =
+        format!("no tool `{tool}` can be called; {hint}\nthe policy's decision on the name:\n\n");
+    toolgate_control::visible(&text)
 }
 
 /// As in a document's `tests`: `server/tool` names both unless the server is named apart.
@@ -129,8 +161,10 @@ impl<'a> Asked<'a> {
             lines.push("\nthe agent reads\n".into());
             lines.extend(explanation.message.lines().map(|line| format!("  {line}\n")));
         }
-        let none = explanation.rules.is_empty();
-        let head = if none { "no rule speaks against it" } else { "rules that took part" };
+        let head = match (explanation.rules.is_empty(), explanation.effect) {
+            (true, Effect::Allow) => "no rule applies; `default: allow` lets it through",
+            _ => "rules that took part",
+        };
         lines.push(format!("\n{head}\n"));
         for rule in &explanation.rules {
             let (rule, word) = (&rule.rule, effect(rule.effect));

@@ -1,4 +1,4 @@
-//! `toolgate policy fmt`: one layout.
+//! `toolgate policy fmt`.
 
 use anyhow::bail;
 use toolgate_policy::format;
@@ -11,7 +11,7 @@ use crate::print;
 
 pub(super) fn run(args: &FmtArgs) -> anyhow::Result<Done> {
     if args.write && is_stdin(&args.file) {
-        bail!("stdin cannot be written back; leave `--write` away and take stdout");
+        bail!("stdin cannot be written back; leave out `--write` and use stdout");
     }
     let source = Source::read(&args.file)?;
     let formatted = match format(&source.text) {

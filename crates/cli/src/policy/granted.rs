@@ -11,13 +11,16 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolgate_config::{Config, Names};
+use toolgate_control::offline::KnownGrant;
 use toolgate_control::session_settings::configured_class;
 use toolgate_control::{SERVERS, offline};
-use toolgate_gateway::Records;
+use toolgate_gateway::{Records, built_in_class};
 use toolgate_policy::{
     Amount, Call, Class, Effect, ExplainedRule, Explanation, Identity, Known, LimitState, Policy,
     SessionFacts, UNUSED, Usage, Verdict, explain, limits,
 };
+use toolgate_session::KnownSessionTool;
 use toolgate_store_sqlite::ReadOnlyStore;
 
 use super::source::Source;
@@ -28,6 +31,8 @@ use crate::data::{find_data, is_announced};
 
 /// The word for sessions where servers have their name.
 const SESSIONS: &str = "sessions";
+/// The server name of built-ins.
+const TOOLGATE: &str = "toolgate";
 
 /// An explanation, and the document it is of.
 pub(super) struct Granted {
@@ -35,6 +40,17 @@ pub(super) struct Granted {
     pub(super) explanation: Explanation,
     pub(super) limits: Vec<LimitState>,
     pub(super) shadow: bool,
+    pub(super) resolved: Resolved,
+}
+
+/// The tool that the name means.
+#[derive(Debug, Default)]
+pub(super) struct Resolved {
+    /// Empty if the name belongs to no server.
+    pub(super) server: String,
+    pub(super) tool: String,
+    /// No tool of this name can be called; these names are similar.
+    pub(super) unknown: Option<Vec<String>>,
 }
 
 /// A call of a grant that is asked about.
@@ -97,7 +113,8 @@ impl Asked<'_> {
         let shadow = Policy::load(&policy, &document, &Known::default());
         let shadow = shadow.policy.is_some_and(|policy| policy.is_shadow(self.now()));
         let source = Source { file: policy, text: document };
-        Ok(Granted { source, explanation, limits, shadow })
+        let resolved = Resolved::read(&answer);
+        Ok(Granted { source, explanation, limits, shadow, resolved })
     }
 
     /// The question to the gateway; the arguments as they were typed.
@@ -140,7 +157,9 @@ impl Asked<'_> {
         if known.revoked {
             return Err(self.revoked());
         }
-        let Some((in_force, document)) = known.policy else { return Ok(self.without_policy()) };
+        let Some((in_force, document)) = known.policy.clone() else {
+            return Ok(self.without_policy());
+        };
         let facts = SessionFacts {
             kind: self.args.session_kind.as_deref(),
             infobase_name: self.args.session_infobase.as_deref(),
@@ -152,16 +171,15 @@ impl Asked<'_> {
             offline::session_tool((&file.config, &servers), &showcase, &known.sessions, tool)
         });
         let session_tool = session_tool.flatten();
-        let mut configured = file.config.servers.iter();
-        let server = configured.find(|one| Some(&*one.name) == self.server);
-        let said = server.and_then(|one| configured_class(one, self.tool));
+        let resolved = self.resolve(&file.config, &servers, &known, session_tool.as_ref());
+        let Resolved { server, tool, .. } = &resolved;
+        let configured = file.config.servers.iter().find(|one| one.name == *server);
+        let set = configured.and_then(|one| configured_class(one, tool));
         let of_session = session_tool.as_ref().map(|(_, class)| *class);
-        let class = self.args.class.or(said).or(of_session);
-        let class = class.unwrap_or_else(|| Class::by_name(self.tool));
-        let (server, tool, aliases) = match &session_tool {
-            Some((known, _)) => (SESSIONS, &*known.original, &*known.aliases),
-            None => (self.server.unwrap_or_default(), self.tool, &[][..]),
-        };
+        let built_in = built_in_class(tool).filter(|_| server == TOOLGATE);
+        let class = self.args.class.or(set).or(of_session).or(built_in);
+        let class = class.unwrap_or_else(|| Class::by_name(tool));
+        let aliases = session_tool.as_ref().map(|(known, _)| &*known.aliases).unwrap_or_default();
         let identity = known.identity.as_deref();
         let call = Call {
             grant: &known.label,
@@ -182,7 +200,51 @@ impl Asked<'_> {
             None => told(&UNUSED, self.now()),
         };
         let source = Source { file: policy.name().to_owned(), text: document };
-        Ok(Granted { source, explanation, limits, shadow })
+        Ok(Granted { source, explanation, limits, shadow, resolved })
+    }
+
+    /// The tool that the name means, without the lists of servers: a name with the prefix of a
+    /// server in reach is taken as one of its tools.
+    fn resolve(
+        &self,
+        config: &Config,
+        servers: &[String],
+        grant: &KnownGrant,
+        session_tool: Option<&(KnownSessionTool, Class)>,
+    ) -> Resolved {
+        let of = |server: &str, tool: &str| Resolved {
+            server: server.to_owned(),
+            tool: tool.to_owned(),
+            unknown: None,
+        };
+        let unknown = |of: Resolved| Resolved { unknown: Some(Vec::new()), ..of };
+        let may_reach = |server: &str| {
+            let granted = grant.servers.as_ref();
+            servers.iter().any(|one| one == server)
+                && granted.is_none_or(|granted| granted.iter().any(|one| one == server))
+        };
+        let is_bare = |server: &str| {
+            let configured = config.servers.iter().find(|one| one.name == server);
+            configured.is_some_and(|one| one.names == Names::Bare)
+        };
+        if let Some((known, _)) = session_tool {
+            return of(SESSIONS, &known.original);
+        }
+        match self.server {
+            Some(server @ (SESSIONS | TOOLGATE)) if built_in_class(self.tool).is_none() => {
+                unknown(of(server, self.tool))
+            }
+            Some(TOOLGATE) => of(TOOLGATE, self.tool),
+            Some(server) if may_reach(server) => of(server, self.tool),
+            Some(server) => unknown(of(server, self.tool)),
+            None if built_in_class(self.tool).is_some() => of(TOOLGATE, self.tool),
+            None => match self.tool.split_once("__") {
+                Some((server, own)) if may_reach(server) && !is_bare(server) => of(server, own),
+                // Which tools a server has that is shown bare is not known.
+                _ if servers.iter().any(|one| is_bare(one) && may_reach(one)) => of("", self.tool),
+                _ => unknown(of("", self.tool)),
+            },
+        }
     }
 
     fn now(&self) -> Timestamp {
@@ -198,7 +260,8 @@ impl Asked<'_> {
         let (effect, message) = (verdict.effect, verdict.message);
         let explanation = Explanation { effect, rule, message, rules, class };
         let source = Source { file: "(no policy)".to_owned(), text: String::new() };
-        Granted { source, explanation, limits: Vec::new(), shadow: false }
+        let resolved = Resolved { tool: self.tool.to_owned(), ..Resolved::default() };
+        Granted { source, explanation, limits: Vec::new(), shadow: false, resolved }
     }
 
     fn unknown(&self) -> anyhow::Error {
@@ -207,6 +270,17 @@ impl Asked<'_> {
 
     fn revoked(&self) -> anyhow::Error {
         anyhow!("the grant `{}` is revoked: no call of it is taken", self.grant)
+    }
+}
+
+impl Resolved {
+    fn read(answer: &Value) -> Self {
+        let text = |of: Option<&Value>| of.and_then(Value::as_str).unwrap_or_default().to_owned();
+        let resolved = answer.get("resolved");
+        let part = |name: &str| text(resolved.and_then(|of| of.get(name)));
+        let suggestions = answer.get("suggestions").and_then(Value::as_array);
+        let names = suggestions.map(|list| list.iter().map(|one| text(Some(one))).collect());
+        Self { server: part("server"), tool: part("tool"), unknown: names }
     }
 }
 

@@ -2,8 +2,30 @@
 
 use super::test::Run;
 
-/// The whole report. Each error of a document that is not valid is a test case in error.
-pub(super) fn report(run: &Run) -> String {
+/// The report of several files. Each error of a document that is not valid is a test case in error.
+pub(super) fn report(runs: &[Run]) -> String {
+    let suites: Vec<Suite> = runs.iter().map(suite).collect();
+    let sum = |count: fn(&Suite) -> usize| suites.iter().map(count).sum::<usize>();
+    let (tests, failures, errors) =
+        (sum(|it| it.tests), sum(|it| it.failures), sum(|it| it.errors));
+    let parts: Vec<&str> = suites.iter().map(|it| it.text.as_str()).collect();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+         <testsuites tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\">\n\
+         {}</testsuites>\n",
+        parts.concat()
+    )
+}
+
+/// The results of one file.
+struct Suite {
+    tests: usize,
+    failures: usize,
+    errors: usize,
+    text: String,
+}
+
+fn suite(run: &Run) -> Suite {
     let suite = attribute(run.source.shown());
     let case = |name: &str, line: usize, inside: Option<String>| {
         let name = attribute(name);
@@ -36,7 +58,8 @@ pub(super) fn report(run: &Run) -> String {
             case(code, problem.line, Some(error))
         }));
     }
-    let counts = format!("tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\"", cases.len());
+    let tests = cases.len();
+    let counts = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\"");
     let unreached = run.report.iter().flat_map(|report| &report.unreached);
     let unreached: Vec<String> =
         unreached.map(|rule| format!("no test reached {rule}{}\n", run.place(rule))).collect();
@@ -45,11 +68,9 @@ pub(super) fn report(run: &Run) -> String {
         cases.push(format!("    <system-out>{text}</system-out>\n"));
     }
     let cases = cases.concat();
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-         <testsuites {counts}>\n  <testsuite name=\"{suite}\" {counts} skipped=\"0\">\n\
-         {cases}  </testsuite>\n</testsuites>\n"
-    )
+    let text =
+        format!("  <testsuite name=\"{suite}\" {counts} skipped=\"0\">\n{cases}  </testsuite>\n");
+    Suite { tests, failures, errors, text }
 }
 
 /// Text inside an attribute: line breaks would be read as blanks.

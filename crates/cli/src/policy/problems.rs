@@ -1,4 +1,4 @@
-//! Problems of documents, as people and programs read them.
+//! Problems of documents, for people and programs.
 
 use serde::Serialize;
 use toolgate_control::visible;
@@ -7,14 +7,14 @@ use toolgate_policy::{Problem, Severity};
 use super::source::Source;
 use crate::print;
 
-/// Every problem with its place, source line and hint.
+/// Every problem with its position, source line and hint.
 pub(super) fn text(source: &Source, problems: &[Problem]) -> String {
     let shown: Vec<String> =
         problems.iter().map(|p| p.render(source.shown(), &source.text)).collect();
     visible(&shown.join("\n"))
 }
 
-/// Tells people why nothing was done: problems go to stderr, where no result is expected.
+/// Prints problems to stderr, for verbs that produce no result then.
 pub(super) fn refuse(source: &Source, problems: &[Problem]) {
     print::err(&text(source, problems));
     print::err(&format!("\n{}\n", summary(source, problems)));
@@ -37,7 +37,7 @@ pub(super) fn summary(source: &Source, problems: &[Problem]) -> String {
     }
 }
 
-/// The object that programs get for one file.
+/// The JSON object of one file.
 #[derive(Serialize)]
 pub(super) struct Judgement<'a> {
     file: &'a str,

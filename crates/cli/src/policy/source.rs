@@ -1,4 +1,4 @@
-//! A policy's text: from a file or from stdin, never more of it than a policy may have.
+//! The text of a policy, from a file or from stdin, within the size limit.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,7 +10,7 @@ use toolgate_policy::{Known, Loaded, MAX_BYTES, Policy};
 /// A document that was read.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// As it was typed.
+    /// As given on the command line.
     pub(crate) file: String,
     pub(crate) text: String,
 }
@@ -29,12 +29,12 @@ impl Source {
         Ok(Self { text: text(bytes).with_context(|| format!("cannot read `{file}`"))?, file })
     }
 
-    /// The name to show: `-` says little in the middle of a line.
+    /// The name to show; `<stdin>` for `-`.
     pub(crate) fn shown(&self) -> &str {
         if self.file == STDIN { "<stdin>" } else { &self.file }
     }
 
-    /// Reads the document with what is known of the world.
+    /// Loads the document with the known servers and tools.
     pub(crate) fn load(&self, known: &Known) -> Loaded {
         Policy::load(self.shown(), &self.text, known)
     }
@@ -54,7 +54,7 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The usual reasons in words, without the system's numbers.
+/// Common reasons as text, without the system's error numbers.
 fn plainly(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),
@@ -64,7 +64,7 @@ fn plainly(error: &io::Error) -> String {
     }
 }
 
-/// Enough to see that it is too large, whatever character stands at the limit.
+/// Reads a little more than the limit, to detect that it is too large.
 fn bounded(from: impl Read) -> io::Result<Vec<u8>> {
     let most = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX).saturating_add(4);
     let mut bytes = Vec::new();
@@ -80,7 +80,7 @@ fn text(bytes: Vec<u8>) -> anyhow::Result<String> {
     let at = error.utf8_error().valid_up_to();
     let mut bytes = error.into_bytes();
     if at > MAX_BYTES {
-        // Cut in the middle of a character: too large is what has to be said.
+        // Cut in the middle of a character; the size is reported instead.
         bytes.truncate(at);
         return Ok(String::from_utf8(bytes)?);
     }

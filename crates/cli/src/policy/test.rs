@@ -12,28 +12,43 @@ use crate::exit::Done;
 use crate::print;
 
 pub(super) fn run(args: &TestArgs) -> anyhow::Result<Done> {
-    let source = Source::read(&args.file)?;
-    let checked = policy_check::check(source.shown(), &source.text, &Known::default());
-    let run = Run { report: checked.report, problems: checked.problems, source };
-    if run.report.is_none() {
-        problems::refuse(&run.source, &run.problems);
+    let mut runs = Vec::new();
+    for file in &args.files {
+        let source = Source::read(file)?;
+        let checked = policy_check::check(source.shown(), &source.text, &Known::default());
+        let run = Run { report: checked.report, problems: checked.problems, source };
+        if run.report.is_none() {
+            problems::refuse(&run.source, &run.problems);
+        }
+        runs.push(run);
     }
-    let text = match args.output {
-        TestOutput::Table => run.table(),
-        TestOutput::Json => format!("{}\n", serde_json::to_string(&run.json())?),
-        TestOutput::Junit => junit::report(&run),
+    let text = match (args.output, runs.as_slice()) {
+        (TestOutput::Table, runs) => runs
+            .iter()
+            .map(Run::table)
+            .filter(|text| !text.is_empty())
+            .collect::<Vec<_>>()
+            .join("\n"),
+        (TestOutput::Json, [run]) => format!("{}\n", serde_json::to_string(&run.json())?),
+        (TestOutput::Json, runs) => {
+            let all: Vec<Value> = runs.iter().map(Run::json).collect();
+            format!("{}\n", serde_json::to_string(&all)?)
+        }
+        (TestOutput::Junit, runs) => junit::report(runs),
     };
     match &args.write {
         Some(path) => write::replace(path, &text)?,
         None => print::out(&text),
     }
-    if let Some(report) = &run.report {
-        print::err(&format!("{}\n", summary(run.source.shown(), report)));
+    for run in &runs {
+        if let Some(report) = &run.report {
+            print::err(&format!("{}\n", summary(run.source.shown(), report)));
+        }
     }
-    Ok(if run.passed() { Done::Ok } else { Done::Finding })
+    Ok(if runs.iter().all(Run::passed) { Done::Ok } else { Done::Finding })
 }
 
-/// What came of one document; no report if it is not valid.
+/// The result of one document; no report if it is not valid.
 pub(super) struct Run {
     pub(super) source: Source,
     pub(super) problems: Vec<Problem>,
@@ -50,7 +65,7 @@ impl Run {
         self.problems.iter().filter(|p| p.severity == Severity::Error)
     }
 
-    /// `file:line:column` of a rule, as far as it can be found.
+    /// `file:line:column` of a rule, if it can be found.
     pub(super) fn place(&self, rule: &str) -> String {
         place(&self.source, rule)
     }
@@ -102,7 +117,7 @@ impl Run {
     }
 }
 
-/// ` (file:line:column)` of a rule, or nothing for one that has no place.
+/// ` (file:line:column)` of a rule; empty if it has no position.
 pub(crate) fn place(source: &Source, rule: &str) -> String {
     let pointer = match rule {
         "(hidden)" => "/hide",

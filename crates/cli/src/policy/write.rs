@@ -32,7 +32,7 @@ fn put(path: &Path, text: &str) -> io::Result<()> {
     let new = beside(&target);
     let written = fill(&new, text, old.as_ref()).and_then(|()| fs::rename(&new, &target));
     if written.is_err() && fs::remove_file(&new).is_err() {
-        tracing::debug!("there was nothing to take away");
+        tracing::debug!("no temporary file to remove");
     }
     written
 }

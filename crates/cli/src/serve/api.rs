@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_admin::{Admin, Given};
@@ -17,7 +18,7 @@ use super::wire::Wiring;
 use super::{random, sessions, store};
 use crate::data::DataFolder;
 
-/// What they are made of.
+/// Their parts.
 pub(crate) struct Parts<'a> {
     pub(crate) store: &'a Arc<dyn Store>,
     pub(crate) secret: &'a ArgumentHashKey,
@@ -35,7 +36,7 @@ pub(crate) fn control(
 ) -> anyhow::Result<(Arc<Control>, Arc<Admin>)> {
     let store = Arc::clone(parts.store);
     let (ids, clock) = (Arc::new(random::SystemIds::default()), Arc::new(store::SystemClock));
-    let writing = store::writing(&config.audit, parts.secret);
+    let writing = store::recording(&config.audit, parts.secret);
     let id_source = Arc::clone(&ids);
     let admission =
         Arc::new(Admission::new(Arc::clone(&store), Arc::clone(&clock) as _, id_source, writing));
@@ -55,13 +56,14 @@ pub(crate) fn control(
         clock,
         random: random::bits,
         sessions: Some(session_items(&gateway)),
+        started: Timestamp::now(),
         facts: facts(parts.bound, config),
         stop: parts.stop.clone(),
     });
     Ok((control, admin))
 }
 
-/// The items of the list of sessions, as soon as there can be any.
+/// The items of the list of sessions.
 fn session_items(gateway: &Arc<Gateway>) -> Arc<toolgate_admin::Sessions> {
     let gateway = Arc::downgrade(gateway);
     Arc::new(move || {
@@ -73,10 +75,17 @@ fn session_items(gateway: &Arc<Gateway>) -> Arc<toolgate_admin::Sessions> {
 
 fn facts(bound: &Bound, config: &Config) -> Map<String, Value> {
     let mut facts = Map::new();
+    let metrics = bound.listen.metrics.map(|address| address.to_string());
+    facts.insert(
+        "listeners".to_owned(),
+        json!({
+            "mcp": bound.mcp, "sessions": bound.sessions, "admin": bound.admin, "metrics": metrics,
+        }),
+    );
     facts.insert("mcp".to_owned(), bound.mcp.clone().into());
     facts.insert("sessions".to_owned(), bound.sessions.clone().into());
     facts.insert("admin".to_owned(), bound.admin.clone().into());
     facts.insert("pid".to_owned(), std::process::id().into());
-    facts.insert("durability".to_owned(), config.audit.durability.as_str().into());
+    facts.insert("durability".to_owned(), config.audit.durability_name().into());
     facts
 }

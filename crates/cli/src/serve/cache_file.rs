@@ -1,7 +1,7 @@
-//! `tools_cache.json` of an existing installation: taken over at the start, kept up to date since.
+//! `tools_cache.json` of an existing installation: imported at the start, then kept up to date.
 //!
-//! Invariant: a file that could not be read is never written over.
-//! Invariant: whoever reads the file finds it whole: it is written elsewhere and renamed.
+//! Invariant: a file that could not be read is never overwritten.
+//! Invariant: a reader never sees half a file: it is written beside it and renamed.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -19,8 +19,7 @@ pub(crate) struct CacheFile {
 }
 
 impl CacheFile {
-    /// Reads it, if it is there. None if there is something that cannot be read: then it is left
-    /// alone.
+    /// Reads the file if it exists. `None` if it cannot be read: then it is not touched.
     pub(crate) fn open(path: &Path) -> Option<Self> {
         let read = match trusted::read_text(path) {
             Ok(text) => import(&text).map_err(|error| error.to_string()),
@@ -33,29 +32,29 @@ impl CacheFile {
             }
             Err(why) => {
                 let path = path.display();
-                tracing::error!(%path, %why, "the tools cache is not taken over, and not written");
+                tracing::error!(%path, %why, "cannot read the tools cache; it is neither imported nor updated");
                 None
             }
         }
     }
 
-    /// What it has of kinds and configurations that the showcase knows nothing of, as far as there
-    /// is room.
+    /// Its entries of kinds and configurations that the showcase does not have, as far as there is
+    /// room.
     pub(crate) fn new_to(&self, showcase: &[ShowcaseEntry]) -> Vec<ShowcaseEntry> {
         let (new, left_out) = new_to(showcase, &self.entries, ShowcaseLimits::default());
         if left_out > 0 {
             let path = self.path.display();
-            tracing::error!(%path, left_out, "the showcase has no room for all of the tools cache");
+            tracing::error!(%path, left_out, "tools cache imported in part: the showcase is full");
         }
         new
     }
 
-    /// From now on it holds the showcase of this driver.
+    /// Binds the file to the showcase of this driver.
     pub(crate) fn keep_for(&self, driver: &Arc<SessionDriver>) {
         self.driver.get_or_init(|| Arc::downgrade(driver));
     }
 
-    /// What is to be done whenever the showcase was written.
+    /// Updates the file; called whenever the showcase was stored.
     pub(crate) fn upkeep(&self) -> Box<dyn Fn() + Send + Sync> {
         let (driver, path) = (Arc::clone(&self.driver), self.path.clone());
         Box::new(move || {
@@ -63,7 +62,7 @@ impl CacheFile {
             let written =
                 tokio::task::block_in_place(|| trusted::put(&path, driver.export().as_bytes()));
             if let Err(error) = written {
-                tracing::error!(path = %path.display(), %error, "the tools cache cannot be written");
+                tracing::error!(path = %path.display(), %error, "cannot write the tools cache");
             }
         })
     }

@@ -1,7 +1,7 @@
-//! Checkpoints elsewhere: each is also written to a file of the operator's choice, or told to a
-//! syslog, where whoever changes the audit cannot reach it.
+//! Copies of checkpoints outside the data folder: in a file of the operator's choice, or in syslog,
+//! where a process that tampers with the audit cannot reach them.
 //!
-//! Invariant: the store never waits for these places but when it is closed.
+//! Invariant: the store waits for these copies only when it is closed.
 
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -16,76 +16,77 @@ use toolgate_config::{AuditConfig, Syslog};
 use toolgate_control::trusted;
 use toolgate_store::OnCheckpoint;
 
-/// How many may wait for a slow disk; more are not written there, and the log says so.
-const WAITING: usize = 1_024;
-/// Facility 13, the log audit; severity 5, a notice.
+/// How many may wait for a slow disk; further ones are dropped and logged.
+const QUEUE: usize = 1_024;
+/// Facility 13 (log audit), severity 5 (notice).
 const PRIORITY: u8 = 13 * 8 + 5;
 
-/// The way to the thread that writes them; whoever drops it waits until all are written.
-struct Elsewhere {
-    tell: Option<SyncSender<Checkpoint>>,
+/// The thread that writes them; dropping it waits until all are written.
+struct CheckpointWriter {
+    queue: Option<SyncSender<Checkpoint>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// Writes one checkpoint.
 type Write = dyn FnMut(&Checkpoint) -> io::Result<()> + Send;
 
-/// Tells every place that is configured of every checkpoint; none if no place is.
-pub(crate) fn elsewhere(audit: &AuditConfig) -> anyhow::Result<Option<Box<OnCheckpoint>>> {
-    let mut places = Vec::new();
+/// Copies every checkpoint to the configured places; `None` if there are none.
+pub(crate) fn copies(audit: &AuditConfig) -> anyhow::Result<Option<Box<OnCheckpoint>>> {
+    let mut writers = Vec::new();
     if let Some(file) = &audit.checkpoint_file {
-        places.push(Elsewhere::start(&file.display().to_string(), to_file(file))?);
+        writers.push(CheckpointWriter::start(&file.display().to_string(), to_file(file))?);
     }
     if let Some(syslog) = &audit.checkpoint_syslog {
-        places.push(Elsewhere::start(&shown(syslog), to_syslog(syslog))?);
+        writers.push(CheckpointWriter::start(&shown(syslog), to_syslog(syslog))?);
     }
-    if places.is_empty() {
+    if writers.is_empty() {
         return Ok(None);
     }
-    Ok(Some(Box::new(move |checkpoint| places.iter().for_each(|place| place.pass(checkpoint)))))
+    Ok(Some(Box::new(move |checkpoint| writers.iter().for_each(|writer| writer.write(checkpoint)))))
 }
 
-impl Elsewhere {
-    /// Better to hear now than at the first checkpoint that it cannot be written.
+impl CheckpointWriter {
+    /// Fails at the start, not at the first checkpoint, if the place cannot be written.
     fn start(place: &str, write: io::Result<Box<Write>>) -> anyhow::Result<Self> {
         let mut write = write.with_context(|| format!("cannot write checkpoints to `{place}`"))?;
-        let (tell, told) = sync_channel(WAITING);
+        let (queue, queued) = sync_channel(QUEUE);
         let place = place.to_owned();
         let thread = thread::Builder::new()
             .name("checkpoints".to_owned())
-            .spawn(move || write_all(&place, &told, &mut *write))
+            .spawn(move || write_all(&place, &queued, &mut *write))
             .context("cannot start a thread")?;
-        Ok(Self { tell: Some(tell), thread: Some(thread) })
+        Ok(Self { queue: Some(queue), thread: Some(thread) })
     }
 
-    fn pass(&self, checkpoint: &Checkpoint) {
-        let sent = self.tell.as_ref().is_some_and(|tell| tell.try_send(checkpoint.clone()).is_ok());
+    fn write(&self, checkpoint: &Checkpoint) {
+        let sent =
+            self.queue.as_ref().is_some_and(|queue| queue.try_send(checkpoint.clone()).is_ok());
         if !sent {
             let seq = checkpoint.seq;
-            tracing::error!(seq, "a checkpoint is not written elsewhere: that place is slow");
+            tracing::error!(seq, "checkpoint not copied: the destination is too slow");
         }
     }
 }
 
-impl Drop for Elsewhere {
+impl Drop for CheckpointWriter {
     fn drop(&mut self) {
-        self.tell = None;
+        self.queue = None;
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("the last checkpoints are not written elsewhere");
+            tracing::error!("last checkpoints not copied: the writer panicked");
         }
     }
 }
 
-fn write_all(place: &str, told: &Receiver<Checkpoint>, write: &mut Write) {
-    for checkpoint in told {
+fn write_all(place: &str, queued: &Receiver<Checkpoint>, write: &mut Write) {
+    for checkpoint in queued {
         if let Err(error) = write(&checkpoint) {
             let seq = checkpoint.seq;
-            tracing::error!(%error, seq, %place, "a checkpoint is not written elsewhere");
+            tracing::error!(%error, seq, %place, "checkpoint not copied");
         }
     }
 }
 
-/// Appends to a file, one line each.
+/// Appends each to a file, as one line.
 fn to_file(path: &Path) -> io::Result<Box<Write>> {
     open(path)?;
     let path = path.to_owned();
@@ -97,13 +98,13 @@ fn to_file(path: &Path) -> io::Result<Box<Write>> {
     }))
 }
 
-/// Sends one datagram each.
+/// Sends each as one datagram.
 fn to_syslog(syslog: &Syslog) -> io::Result<Box<Write>> {
     let pid = std::process::id();
     match syslog.clone() {
         Syslog::Socket(path) => {
             UnixDatagram::unbound()?.connect(&path)?;
-            // Connected anew each time: the daemon may be started again.
+            // Reconnects each time: the daemon may have restarted.
             Ok(Box::new(move |checkpoint| {
                 let socket = UnixDatagram::unbound()?;
                 socket.send_to(message(checkpoint, pid).as_bytes(), &path).map(drop)
@@ -122,7 +123,7 @@ fn to_syslog(syslog: &Syslog) -> io::Result<Box<Write>> {
     }
 }
 
-/// As RFC 5424 has it; the text is what a file would get.
+/// A message of RFC 5424; the text is the line of a file.
 fn message(checkpoint: &Checkpoint, pid: u32) -> String {
     let (time, json) = (checkpoint.time, checkpoint.to_json());
     format!("<{PRIORITY}>1 {time:.6} - toolgate {pid} checkpoint - {json}")
@@ -135,25 +136,25 @@ fn shown(syslog: &Syslog) -> String {
     }
 }
 
-/// Opened anew each time: the file may be rotated away.
+/// Reopened each time: the file may have been rotated.
 fn open(path: &Path) -> io::Result<std::fs::File> {
     trusted::append(path)
 }
 
-/// The checkpoints of such a file, or of a log that a syslog has written.
+/// Reads the checkpoints of such a file, or of a log of syslog.
 pub(crate) fn read(file: &Path) -> anyhow::Result<Vec<Checkpoint>> {
     let shown = file.display();
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read `{shown}`"))?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(place, line)| {
-            parse(line).with_context(|| format!("`{shown}` line {}: no checkpoint", place + 1))
+            parse(line).with_context(|| format!("`{shown}` line {} is not a checkpoint", place + 1))
         })
         .collect()
 }
 
 fn parse(line: &str) -> Option<Checkpoint> {
-    // Before it a syslog writes when and from whom it came.
+    // Syslog puts time and source before it.
     let (_, json) = line.split_once('{')?;
     let value: serde_json::Value = serde_json::from_str(&format!("{{{json}")).ok()?;
     let text = |name: &str| value.get(name)?.as_str();

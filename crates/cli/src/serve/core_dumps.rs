@@ -2,18 +2,18 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// This process leaves none. A child inherits the limit, and may raise it up to what it was.
+/// Turns them off for this process. A child inherits the soft limit, and may raise it again.
 pub(crate) fn off() {
     let maximum = getrlimit(Resource::Core).maximum;
     if let Err(error) = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum }) {
-        tracing::warn!(%error, "the limit of core dumps could not be set");
+        tracing::warn!(%error, "cannot set the core dump limit");
     }
-    // A program that collects dumps is not bound by the limit. Children are not concerned: a
-    // program that is started is dumpable again.
+    // A core dump handler ignores the limit. Children are not affected: `exec` makes a process
+    // dumpable again.
     #[cfg(target_os = "linux")]
     if let Err(error) =
         rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
     {
-        tracing::warn!(%error, "core dumps could not be switched off");
+        tracing::warn!(%error, "cannot turn core dumps off");
     }
 }

@@ -1,6 +1,6 @@
-//! `TOOLGATE_FAILPOINT=POINT:N`, in builds with debug assertions alone: this process kills itself
-//! when a call comes to that point for the N-th time, as no other end could be more sudden. With
-//! `POINT:block` each thread that comes to that point stays there.
+//! `TOOLGATE_FAILPOINT=POINT:N`, only in builds with debug assertions: this process kills itself when
+//! a call reaches that point for the N-th time. With `POINT:block` each thread that reaches that point
+//! blocks there.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,13 +10,13 @@ use toolgate_store::failpoint::{self, Failpoint};
 
 const VARIABLE: &str = "TOOLGATE_FAILPOINT";
 
-/// Arms what the environment names.
+/// Arms the failpoint of the environment.
 pub(super) fn arm() -> anyhow::Result<()> {
     let Ok(text) = std::env::var(VARIABLE) else { return Ok(()) };
     if let Some(point) = text.strip_suffix(":block").and_then(point) {
         failpoint::arm(Box::new(move |reached| {
             if reached == point {
-                tracing::warn!(%point, "a thread is blocked");
+                tracing::warn!(%point, "thread blocked at failpoint");
                 loop {
                     std::thread::park();
                 }
@@ -28,7 +28,7 @@ pub(super) fn arm() -> anyhow::Result<()> {
         let points = Failpoint::ALL.map(Failpoint::as_str).join(", ");
         format!("`{VARIABLE}` is `{text}`: it must be POINT:N, and a point is one of {points}")
     })?;
-    tracing::warn!(point = %fatal, left, "this process is going to kill itself");
+    tracing::warn!(point = %fatal, left, "failpoint armed: this process will kill itself");
     let left = AtomicU64::new(left);
     failpoint::arm(Box::new(move |point| {
         let due = point == fatal && left.fetch_sub(1, Ordering::Relaxed) == 1;

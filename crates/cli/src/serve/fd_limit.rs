@@ -10,7 +10,11 @@ pub(crate) fn raise() {
     }
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => tracing::debug!(from = limit.current, to = limit.maximum, "more open files"),
-        Err(error) => tracing::warn!(%error, "the limit of open files could not be raised"),
+        Ok(()) => tracing::debug!(
+            from = limit.current,
+            to = limit.maximum,
+            "raised the limit of open files"
+        ),
+        Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
     }
 }

@@ -1,4 +1,4 @@
-//! The listeners of `serve`: bound before anything else, so that a taken port ends the start.
+//! The listeners of `serve`: bound first, so that a used port ends the start.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -6,8 +6,6 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use axum::Router;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::registry::Registry;
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -24,9 +22,9 @@ use toolgate_edge::tls::{Certificate, Tls};
 use toolgate_edge::{admin_listener, listen};
 use toolgate_gateway::{Gateway, SessionDriver};
 
-use super::{session_metrics, sessions, wire};
+use super::{metrics, sessions, wire};
 
-/// Bound, and not yet served.
+/// Bound sockets that are not yet served.
 pub(crate) struct Listeners {
     mcp: Option<TcpListener>,
     sessions: Option<TcpListener>,
@@ -34,7 +32,7 @@ pub(crate) struct Listeners {
     metrics: Option<TcpListener>,
 }
 
-/// Where they are bound, as URLs.
+/// The bound addresses, as URLs.
 #[derive(Debug)]
 pub(crate) struct Bound {
     pub(crate) mcp: Option<String>,
@@ -42,7 +40,7 @@ pub(crate) struct Bound {
     pub(crate) admin: Option<String>,
     /// The same as addresses.
     pub(crate) listen: Listen,
-    /// The certificate that they show, if they speak TLS.
+    /// The certificate, if they use TLS.
     tls: Option<Tls>,
 }
 
@@ -110,7 +108,7 @@ impl Listeners {
         let options =
             ListenerOptions { tls: bound.tls.clone(), only_from: None, front: Some(front.clone()) };
         let limits = wire::connection_limits(config);
-        let text = metrics_text(gateway, driver);
+        let text = metrics::text(gateway, driver);
         let watch = watch(gateway);
         let agents = self.mcp.map(|listener| {
             let bound_to = ip_of(&listener);
@@ -168,18 +166,18 @@ impl Listeners {
     }
 }
 
-/// What answers behind the listeners.
+/// The services behind the listeners.
 pub(crate) struct Behind<'a> {
     pub(crate) gateway: &'a Arc<Gateway>,
     pub(crate) admin: &'a Arc<Admin>,
     pub(crate) api: &'a Router,
-    /// Sessions, if they are listened to.
+    /// Sessions, if their listener is on.
     pub(crate) sessions: Option<&'a sessions::Served>,
-    /// The thread that accepts.
+    /// The thread that accepts connections.
     pub(crate) front: &'a Front,
 }
 
-/// What of the listeners can change while they serve.
+/// The parts of the listeners that can change while they serve.
 pub(crate) struct Served {
     agents: Option<(Agents, IpAddr)>,
     guards: Vec<SharedGuard>,
@@ -188,23 +186,23 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Another certificate from the next connection on, where there was one before.
+    /// Uses another certificate from the next connection on, if TLS is on.
     pub(crate) fn set_certificate(&self, certificate: Option<Certificate>) {
         if let (Some(tls), Some(certificate)) = (&self.tls, certificate) {
             tls.set(certificate);
         }
     }
 
-    /// Other rules from the next request on.
+    /// Uses other rules from the next request on.
     pub(crate) fn set_rules(&self, config: &Config) {
-        // A certificate that is new in the file needs a restart, so that what is bound decides.
+        // Turning TLS on or off needs a restart.
         let https = self.tls.is_some();
         if let Some((agents, bound_to)) = &self.agents {
             agents.set_rules(wire::agent_rules(config, *bound_to, https));
         }
         if let Some((listener, driver, bound_to)) = &self.dial_in {
             listener.set_rules(sessions::rules(config, *bound_to, https));
-            driver.reconfigure(toolgate_control::session_settings::settings(config));
+            driver.reconfigure(config.sessions.settings.clone());
         }
         for guard in &self.guards {
             let old = guard.load();
@@ -216,12 +214,12 @@ impl Served {
 // === impl Bound ===
 
 impl Bound {
-    /// The line that says where everything is, for programs.
+    /// The line of `--ready-json`.
     pub(crate) fn ready_line(&self) -> String {
         self.line(None)
     }
 
-    /// The same for verbs of this machine: with what the certificate is known by.
+    /// The line of `serve.json`, with the fingerprint of the certificate.
     pub(crate) fn kept_line(&self) -> String {
         self.line(self.tls.as_ref().map(|tls| Hash(tls.fingerprint()).to_string()))
     }
@@ -243,7 +241,7 @@ async fn bind(address: Option<SocketAddr>, name: &str) -> anyhow::Result<Option<
     let Some(address) = address else { return Ok(None) };
     let bound = TcpListener::bind(address).await.with_context(|| {
         format!(
-            "cannot listen on {address}; if another program has this address, set `listen.{name}` \
+            "cannot listen on {address}; if another program uses this address, set `listen.{name}` \
              in toolgate.yaml to another one, or to `off`"
         )
     })?;
@@ -254,13 +252,13 @@ fn ip_of(listener: &TcpListener) -> IpAddr {
     listener.local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |address| address.ip())
 }
 
-/// Who must show a token to read the metrics: whoever comes to a listener that is not on loopback.
+/// Metrics need a token on a listener that is not on loopback.
 fn metrics_access(bound_to: IpAddr, admin: &Arc<Admin>) -> Option<admin_listener::MetricsAccess> {
     let admin = Arc::clone(admin);
     (!bound_to.is_loopback()).then(|| Arc::new(move |headers: &_| admin.may_look(headers)) as _)
 }
 
-/// From where alone connections are taken: of reverse proxies, where others could come at all.
+/// The addresses that may connect: reverse proxies, unless the listener is on loopback.
 fn proxies(config: &Config, bound_to: IpAddr) -> Option<Peers> {
     let networks = config.behind_proxy.clone();
     let shut = !networks.is_empty() && !bound_to.is_loopback();
@@ -268,27 +266,10 @@ fn proxies(config: &Config, bound_to: IpAddr) -> Option<Peers> {
     shut.then(|| Arc::new(may_come) as _)
 }
 
-/// Tells of those who were not let in.
+/// Reports failed authentication.
 fn watch(gateway: &Arc<Gateway>) -> admin_listener::AccessObserver {
     let gateway = Arc::clone(gateway);
     Arc::new(move |listener, why, peer| {
-        gateway.admission().strangers().refused(listener, why, peer);
-    })
-}
-
-fn metrics_text(gateway: &Gateway, driver: Option<&Arc<SessionDriver>>) -> admin_listener::Text {
-    let mut registry = Registry::with_prefix("toolgate");
-    gateway.metrics().register(&mut registry);
-    gateway.admission().strangers().register(&mut registry);
-    let look = driver.map(|driver| session_metrics::register(&mut registry, Arc::clone(driver)));
-    Arc::new(move || {
-        if let Some(look) = &look {
-            look();
-        }
-        let mut text = String::new();
-        match encode(&mut text, &registry) {
-            Ok(()) => text,
-            Err(error) => format!("# {error}\n"),
-        }
+        gateway.admission().auth_failures().refused(listener, why, peer);
     })
 }

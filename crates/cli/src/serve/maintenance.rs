@@ -1,4 +1,4 @@
-//! Changes of a data folder from which no gateway serves. Each takes the lock of `serve`.
+//! Changes of a data folder while no gateway uses it. Each takes the lock of `serve`.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,8 @@ use toolgate_store::Change;
 use super::{random, sessions, store};
 use crate::data::{DataFolder, data_path};
 
-/// Puts entries into the showcase of the data folder that `serve` would use; the folder, how many
-/// were put there, and how many it had no room for. No gateway may serve from it.
+/// Adds entries to the showcase of the data folder that `serve` would use; the folder, how many were
+/// added, and for how many there was no room.
 pub(crate) fn take_over(
     data: Option<&Path>,
     config: &Config,
@@ -34,9 +34,9 @@ pub(crate) fn take_over(
     Ok((data.path().to_owned(), new, left_out))
 }
 
-/// Accepts the current time in a data folder from which no gateway serves.
+/// Accepts the current time in a data folder that no gateway uses.
 pub(crate) fn accept_clock(folder: PathBuf) -> anyhow::Result<()> {
-    anyhow::ensure!(folder.join("toolgate.db").exists(), "`{}` holds no data", folder.display());
+    anyhow::ensure!(folder.join("toolgate.db").exists(), "`{}` contains no data", folder.display());
     let data = DataFolder::open(folder, &random::token)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -50,7 +50,7 @@ pub(crate) fn accept_clock(folder: PathBuf) -> anyhow::Result<()> {
         // A user who can write to the folder has the token of this person.
         row.person = Some("admin".into());
         let why = if before > now {
-            format!("accepted the clock: {now:.0} is the time, and not {before:.0}")
+            format!("accepted the clock: {now:.0}, not {before:.0}")
         } else {
             format!("accepted the clock: {now:.0}; it was not behind")
         };
@@ -58,7 +58,7 @@ pub(crate) fn accept_clock(folder: PathBuf) -> anyhow::Result<()> {
         if before > now {
             store.change(Change::AcceptClock, row).await?;
         } else {
-            // Windows that are over must not come back.
+            // Windows that have ended must not be reopened.
             store.record(row).await?;
         }
         store.close(Timestamp::now()).await.context("cannot close the audit")

@@ -1,18 +1,17 @@
-//! Where ids and tokens come from: the operating system's randomness.
+//! Ids and tokens from the operating system's randomness.
 
 use std::sync::{Mutex, PoisonError};
 
 use data_encoding::HEXLOWER;
 use toolgate_gateway::Ids;
 
-/// How many calls one question to the system is for.
-const AHEAD: usize = 64;
+/// For how many calls random bytes are fetched at once.
+const BATCH: usize = 64;
 
-/// Ids that nobody can guess.
+/// Unpredictable ids.
 #[derive(Default)]
 pub(crate) struct SystemIds {
-    /// Random bytes for the calls to come, each to be taken once. Asking the system for every call
-    /// would be its one system call that no proxy makes.
+    /// Random bytes for later calls, each used once: saves a system call per call.
     ahead: Mutex<Vec<[u8; 10]>>,
 }
 
@@ -21,7 +20,7 @@ impl Ids for SystemIds {
         match random_hex() {
             Ok(id) => Some(id),
             Err(error) => {
-                tracing::error!(%error, "the system gives no randomness");
+                tracing::error!(%error, "no randomness from the operating system");
                 None
             }
         }
@@ -30,7 +29,7 @@ impl Ids for SystemIds {
     fn call(&self) -> Option<[u8; 10]> {
         let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
         if ahead.is_empty() {
-            let bytes: [u8; 10 * AHEAD] =
+            let bytes: [u8; 10 * BATCH] =
                 bytes().inspect_err(|error| tracing::error!("{error:#}")).ok()?;
             let (ids, _) = bytes.as_chunks::<10>();
             ahead.extend_from_slice(ids);
@@ -69,9 +68,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_id_is_given_twice() {
+    fn no_id_is_used_twice() {
         let ids = SystemIds::default();
-        let given: HashSet<[u8; 10]> = (0..10 * AHEAD).filter_map(|_| ids.call()).collect();
-        assert_eq!(given.len(), 10 * AHEAD);
+        let given: HashSet<[u8; 10]> = (0..10 * BATCH).filter_map(|_| ids.call()).collect();
+        assert_eq!(given.len(), 10 * BATCH);
     }
 }

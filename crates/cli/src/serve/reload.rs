@@ -2,7 +2,7 @@
 //!
 //! Every file that the configuration is read from is watched: itself, policies, secrets, the
 //! certificate. All are read again when one of them changes, and on SIGHUP. Servers, limits, hosts
-//! and origins change at once; listeners and the data folder need a restart, and the log says so.
+//! and origins change at once; listeners and the data folder need a restart, which is logged.
 //!
 //! Invariant: a configuration that was rejected is tried again as soon as any of its files changes,
 //! in content, owner or mode.
@@ -10,11 +10,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use toolgate_audit::ArgumentHashKey;
 use toolgate_config::{Config, Problem, render};
 use toolgate_control::session_settings::classes;
 use toolgate_control::unsafe_start::{self, Unsafe};
-use toolgate_control::{Control, FileState, Inputs, NotActive, PolicyFiles, Recording, trusted};
+use toolgate_control::{
+    Control, FileState, Inputs, LastReload, NotActive, PolicyFiles, Recording, trusted,
+};
 
 use super::listeners::Served;
 use super::watch::Watch;
@@ -66,7 +69,7 @@ impl Reload {
         reload
     }
 
-    /// Waits until something happened near the files. Safe to cancel.
+    /// Waits until a watched folder has changed. Safe to cancel.
     pub(crate) async fn changed(&mut self) {
         self.watch.changed().await;
     }
@@ -82,8 +85,10 @@ impl Reload {
 
     /// Reads the configuration and everything that it refers to again.
     pub(crate) async fn now(&mut self) {
+        self.source.find_again();
         let file = self.source.file().map(Path::to_owned);
         let mut inputs = Inputs::default();
+        self.source.record_absence(&mut inputs);
         let applied = match &file {
             Some(file) => self.try_apply(file, &mut inputs).await,
             None => self.try_apply_policies(&mut inputs).await,
@@ -93,19 +98,17 @@ impl Reload {
         if self.active.inputs.have_changed(trusted::read) {
             self.watch.look_again();
         }
-        let metrics = self.control.gateway().metrics();
-        match applied {
-            Ok(()) => {
-                metrics.reloaded(true);
-                tracing::info!("the configuration was read again");
-            }
-            Err(why) => {
-                metrics.reloaded(false);
+        let error = applied.err().map(|why| why.to_string());
+        self.control.gateway().metrics().reloaded(error.is_none());
+        match &error {
+            None => tracing::info!("configuration reloaded"),
+            Some(why) => {
                 tracing::error!(
-                    "the new configuration is not used, the one before stays active:\n{why}"
+                    "configuration not reloaded; the previous one stays active:\n{why}"
                 );
             }
         }
+        self.control.set_last_reload(LastReload { time: Timestamp::now(), error });
     }
 
     /// Without a configuration file, only the policy of the command line can change.
@@ -140,16 +143,16 @@ impl Reload {
         let new = FileState { config, policies, local_policy };
         self.control.replace_file(new.clone()).await?;
         let admission = self.control.gateway().admission();
-        admission.set_writing(store::writing(&new.config.audit, &self.active.secret));
+        admission.set_recording(store::recording(&new.config.audit, &self.active.secret));
         self.control.gateway().set_session_classes(classes(&new.config));
         self.served.set_rules(&new.config);
         self.served.set_certificate(certificate);
-        self.say_what_needs_a_restart(&new.config);
+        self.log_what_needs_a_restart(&new.config);
         self.active.file = new;
         Ok(())
     }
 
-    fn say_what_needs_a_restart(&self, config: &Config) {
+    fn log_what_needs_a_restart(&self, config: &Config) {
         let (old, new) = (&self.active.file.config, config);
         let checkpoints = |config: &Config| {
             let audit = &config.audit;
@@ -167,7 +170,7 @@ impl Reload {
             (checkpoints(old) != checkpoints(new), "audit.checkpoints"),
         ];
         for (_, what) in changed.iter().filter(|(changed, _)| *changed) {
-            tracing::warn!("`{what}` has changed; that needs a restart");
+            tracing::warn!("`{what}` has changed; restart toolgate to apply it");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions of `serve`: from what the configuration says to what drives them.
+//! Sessions of `serve`: starts their driver from the configuration.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -6,8 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use jiff::Timestamp;
 use serde_json::Value;
-use toolgate_config::{Config, Glob};
-use toolgate_control::session_settings::settings;
+use toolgate_config::Config;
 use toolgate_edge::guard::Browsers;
 use toolgate_edge::sessions::{KnownToken, SessionListenerRules, Tokens};
 use toolgate_gateway::{Clock, DriverEnvironment, Note, Records, SessionDriver};
@@ -29,14 +28,14 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Closes every socket, and waits until what happened is written.
+    /// Closes every socket, and waits until all records are written.
     pub(crate) async fn stop(&self) {
         self.driver.stop();
         self.records.flush().await;
     }
 }
 
-/// Starts what drives sessions; none where their listener is off.
+/// Starts the driver of sessions; `None` if their listener is off.
 pub(crate) async fn start(
     config: &Config,
     store: &Arc<dyn Store>,
@@ -59,7 +58,8 @@ pub(crate) async fn start(
         random: Box::new(|| random::bytes().ok().map(u128::from_be_bytes)),
         max_unregistered: (wire::bytes(config.limits.connections) / 2).max(1),
     };
-    let driver = SessionDriver::start(settings(config), showcase, now(), environment);
+    let driver =
+        SessionDriver::start(config.sessions.settings.clone(), showcase, now(), environment);
     let max_unfinished = wire::bytes(config.sessions.frame).saturating_mul(UNFINISHED);
     if let Some(cache) = &cache {
         cache.keep_for(&driver);
@@ -67,8 +67,8 @@ pub(crate) async fn start(
     Ok(Some(Served { driver, max_unfinished, records }))
 }
 
-/// Puts entries into the showcase of a store that nobody serves from; how many were put there, and
-/// how many it had no room for.
+/// Adds entries to the showcase of a store that no gateway uses; how many were added, and for how
+/// many there was no room.
 pub(crate) async fn take_over(
     store: &Arc<dyn Store>,
     entries: &[ShowcaseEntry],
@@ -81,19 +81,19 @@ pub(crate) async fn take_over(
     Ok((count, left_out))
 }
 
-/// What the store has kept, as far as it is wanted.
+/// The stored showcase, unless it is turned off.
 async fn showcase(config: &Config, store: &dyn Store) -> anyhow::Result<Vec<ShowcaseEntry>> {
-    if !config.sessions.cache {
+    if !config.sessions.settings.showcase {
         return Ok(Vec::new());
     }
     Records::showcase(store).await.context("cannot read the showcase")
 }
 
-/// Who may dial in, and how.
+/// The rules for sockets of sessions.
 pub(crate) fn rules(config: &Config, bound_to: IpAddr, https: bool) -> SessionListenerRules {
     let tokens = config.sessions.tokens.iter().map(|token| {
         let bounds = [&token.kinds, &token.infobases, &token.uids];
-        let [kinds, infobases, uids] = bounds.map(|bound| bound.as_deref().map(globs));
+        let [kinds, infobases, uids] = bounds.map(Clone::clone);
         KnownToken::new(*token.token.as_bytes(), kinds, infobases, uids)
     });
     SessionListenerRules {
@@ -104,7 +104,7 @@ pub(crate) fn rules(config: &Config, bound_to: IpAddr, https: bool) -> SessionLi
     }
 }
 
-/// What people see: every session, and every socket on which nobody has registered.
+/// The list for operators: every session, and every socket that has not registered.
 pub(crate) fn items(list: &Value) -> Vec<Value> {
     let of = |key: &str| list.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let mut items = of("sessions");
@@ -116,10 +116,6 @@ pub(crate) fn items(list: &Value) -> Vec<Value> {
         socket
     }));
     items
-}
-
-fn globs(patterns: &[Glob]) -> Vec<session::Glob> {
-    patterns.iter().map(|pattern| session::Glob::lenient(pattern.as_str())).collect()
 }
 
 fn now() -> Millis {

@@ -1,12 +1,12 @@
-//! The store of `serve`: SQLite in the data folder, or memory where nothing is to be kept.
+//! The store of `serve`: SQLite in the data folder, or memory with `durability: off`.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use toolgate_audit::{ArgumentHashKey, ArgumentMode};
-use toolgate_config::{AuditArguments, AuditConfig, Durability};
-use toolgate_gateway::{Clock, Writing};
+use toolgate_audit::ArgumentHashKey;
+use toolgate_config::AuditConfig;
+use toolgate_gateway::{ArgumentRecording, Clock};
 use toolgate_store::{CheckpointSchedule, Engine, EngineSettings, MemoryBackend, Store};
 use toolgate_store_sqlite::{OpenOptions, Randomness};
 
@@ -21,24 +21,18 @@ impl Clock for SystemClock {
     }
 }
 
-/// Opens the store; with it comes the key of hashed arguments.
+/// Opens the store; also returns the key of hashed arguments.
 pub(crate) fn open(
     folder: &Path,
     audit: &AuditConfig,
 ) -> anyhow::Result<(Arc<dyn Store>, ArgumentHashKey)> {
     let now = Timestamp::now();
-    let durability = match audit.durability {
-        Durability::Process => toolgate_store_sqlite::Durability::Process,
-        Durability::Power => toolgate_store_sqlite::Durability::Power,
-        Durability::Off => {
-            tracing::warn!(
-                "`audit.durability` is off: NOTHING is written down, and limits are forgotten at \
-                 a restart"
-            );
-            let engine =
-                Engine::inline(MemoryBackend::without_rows(), EngineSettings::default(), now)?;
-            return Ok((Arc::new(engine), ArgumentHashKey(random::bytes()?)));
-        }
+    let Some(durability) = audit.durability else {
+        tracing::warn!(
+            "`audit.durability` is off: NO audit rows are written, and limits are reset by a restart"
+        );
+        let engine = Engine::inline(MemoryBackend::without_rows(), EngineSettings::default(), now)?;
+        return Ok((Arc::new(engine), ArgumentHashKey(random::bytes()?)));
     };
     let randomness = Randomness {
         owner: u64::from_be_bytes(random::bytes()?),
@@ -48,18 +42,12 @@ pub(crate) fn open(
     let every = SignedDuration::try_from(audit.checkpoint_every)?;
     let mut options = OpenOptions::new(durability, randomness);
     options.due = CheckpointSchedule { rows: audit.checkpoint_rows, every };
-    options.on_checkpoint = checkpoints::elsewhere(audit)?;
+    options.on_checkpoint = checkpoints::copies(audit)?;
     let opened = toolgate_store_sqlite::open(folder, options, now)?;
     Ok((Arc::new(opened.store), opened.secret))
 }
 
-/// What of arguments is written down.
-pub(crate) fn writing(audit: &AuditConfig, secret: &ArgumentHashKey) -> Writing {
-    let mode = match audit.arguments {
-        AuditArguments::Keys => ArgumentMode::Keys,
-        AuditArguments::Facts => ArgumentMode::Facts,
-        AuditArguments::Hashed => ArgumentMode::Hashed,
-        AuditArguments::Full => ArgumentMode::Full,
-    };
-    Writing { mode, secret: secret.clone() }
+/// How arguments are recorded.
+pub(crate) fn recording(audit: &AuditConfig, secret: &ArgumentHashKey) -> ArgumentRecording {
+    ArgumentRecording { mode: audit.arguments, secret: secret.clone() }
 }

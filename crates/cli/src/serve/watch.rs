@@ -12,19 +12,19 @@ use tokio::time::{Instant, sleep_until};
 /// Editors write a file in several steps; the file is read after the last one.
 const SETTLE: Duration = Duration::from_millis(100);
 
-/// The folders that are watched, and what happened in them.
+/// The watched folders and their events.
 pub(crate) struct Watch {
     watcher: Option<RecommendedWatcher>,
     folders: BTreeSet<PathBuf>,
-    /// Folders that cannot be watched; the log was told.
+    /// Folders that cannot be watched; already logged.
     unwatched: HashSet<PathBuf>,
     events: Events,
 }
 
-/// Tells when something happened and has settled.
+/// Reports a change once it has settled.
 struct Events {
     received: mpsc::Receiver<()>,
-    /// When the first event happened that was not reported yet.
+    /// The time of the first event that is not reported yet.
     since: Option<Instant>,
 }
 
@@ -36,11 +36,11 @@ impl Watch {
             // Reading a file is an event too.
             let is_change = event.is_ok_and(|event| !event.kind.is_access());
             if is_change && send.try_send(()).is_err() {
-                tracing::trace!("a change is waiting to be handled already");
+                tracing::trace!("a change is already pending");
             }
         });
         if let Err(error) = &watcher {
-            tracing::warn!(%error, "the configuration is not watched; send SIGHUP after a change");
+            tracing::warn!(%error, "cannot watch the configuration; send SIGHUP after a change");
         }
         Self {
             watcher: watcher.ok(),
@@ -62,18 +62,18 @@ impl Watch {
                 && self.unwatched.insert(folder.clone())
             {
                 let folder = folder.display();
-                tracing::warn!(%error, %folder, "a folder is not watched; send SIGHUP after a change");
+                tracing::warn!(%error, %folder, "cannot watch a folder of the configuration; send SIGHUP after a change");
             }
         }
         self.folders = folders;
     }
 
-    /// Looks again soon, as if something had happened.
+    /// Reports a change soon, as if an event had happened.
     pub(crate) fn look_again(&mut self) {
         self.events.since.get_or_insert_with(Instant::now);
     }
 
-    /// Waits until something happened and has settled. Safe to cancel.
+    /// Waits until a change has settled. Safe to cancel.
     pub(crate) async fn changed(&mut self) {
         self.events.next().await;
     }

@@ -1,4 +1,4 @@
-//! Wiring: from what the configuration says to what the gateway runs on.
+//! Wiring: creates servers and listener rules from the configuration.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,23 +8,22 @@ use std::time::Duration;
 use anyhow::Context;
 use http::{HeaderName, HeaderValue, Uri};
 use tokio_util::task::TaskTracker;
-use toolgate_config::{
-    Config, Http, HttpFlavour, Instances, Limits, Names, ServerConfig, Stdio, Transport,
-};
+use toolgate_config::{Config, Http, HttpFlavour, Limits, Names, ServerConfig, Stdio, Transport};
 use toolgate_control::WiringError;
-use toolgate_control::session_settings::class;
 use toolgate_edge::agents::{AgentLimits, Rules};
 use toolgate_edge::child::{ChildConnector, ChildSpec, inheritable};
 use toolgate_edge::guard::{Browsers, Guard};
 use toolgate_edge::listen::ConnectionLimits;
 use toolgate_edge::remote::{Client, HttpTransport, RemoteConnector, RemoteSpec};
 use toolgate_gateway::channel::Connector;
-use toolgate_gateway::{Metrics, Server, ServerSettings};
+use toolgate_gateway::{Instances, Metrics, Server, ServerSettings};
 
-/// How long a handshake with an HTTP server may take that an agent did not ask for.
+use super::random;
+
+/// How long a handshake with an HTTP server may take that no agent requested.
 const RECONNECT: Duration = Duration::from_secs(5);
 
-/// Makes servers.
+/// Creates servers.
 pub(crate) struct Wiring {
     client: Client,
     children: TaskTracker,
@@ -43,30 +42,27 @@ impl Wiring {
 
     fn create(&self, config: &ServerConfig, limits: &Limits) -> anyhow::Result<Arc<Server>> {
         let max_result = bytes(limits.result);
+        let metrics = self.metrics.of_server(&config.name);
         let connector: Arc<dyn Connector> = match &config.transport {
-            Transport::Stdio(stdio) => Arc::new(self.child(&config.name, stdio, max_result)),
+            Transport::Stdio(stdio) => {
+                Arc::new(self.child(&config.name, stdio, max_result).counted_by(metrics.clone()))
+            }
             Transport::Http(http) => Arc::new(self.remote(&config.name, http, max_result)?),
         };
         let (instances, backs_off, reconnect_timeout) = match &config.transport {
             Transport::Stdio(stdio) => {
-                let instances = match stdio.instances {
-                    Instances::PerAgent => toolgate_gateway::Instances::PerAgent,
-                    Instances::Shared => toolgate_gateway::Instances::Shared,
-                };
+                let instances = if stdio.shared { Instances::Shared } else { Instances::PerAgent };
                 (instances, true, config.start_timeout)
             }
-            Transport::Http(_) => (toolgate_gateway::Instances::PerAgent, false, RECONNECT),
+            Transport::Http(_) => (Instances::PerAgent, false, RECONNECT),
         };
         let tool_timeouts: HashMap<String, Duration> = config
             .tools
             .iter()
             .filter_map(|tool| Some((tool.name.clone(), tool.timeout?)))
             .collect();
-        let tool_classes = config
-            .tools
-            .iter()
-            .filter_map(|tool| Some((tool.name.clone(), class(tool.class?))))
-            .collect();
+        let tool_classes =
+            config.tools.iter().filter_map(|tool| Some((tool.name.clone(), tool.class?))).collect();
         let settings = ServerSettings {
             name: config.name.clone(),
             instances,
@@ -79,7 +75,6 @@ impl Wiring {
             max_requests: bytes(limits.requests),
             backs_off,
         };
-        let metrics = self.metrics.of_server(&config.name);
         Ok(Arc::new(Server::new(settings, connector, metrics)))
     }
 
@@ -96,7 +91,11 @@ impl Wiring {
             max_line,
             ..ChildSpec::new(name, stdio.command.expose())
         };
-        ChildConnector::new(spec, self.environment.clone(), self.children.clone())
+        let ids = Box::new(|| {
+            let bytes: [u8; 8] = random::bytes().unwrap_or_default();
+            format!("{:016x}", u64::from_be_bytes(bytes))
+        });
+        ChildConnector::new(spec, self.environment.clone(), ids, self.children.clone())
     }
 
     fn remote(&self, name: &str, http: &Http, max_body: usize) -> anyhow::Result<RemoteConnector> {
@@ -129,7 +128,7 @@ impl toolgate_control::Wiring for Wiring {
     }
 }
 
-/// Who may reach the agents' listener, and with how much.
+/// The rules and limits of the agents' listener.
 pub(crate) fn agent_rules(config: &Config, bound_to: IpAddr, https: bool) -> Rules {
     let limits = AgentLimits {
         body: bytes(config.limits.body),
@@ -140,13 +139,13 @@ pub(crate) fn agent_rules(config: &Config, bound_to: IpAddr, https: bool) -> Rul
     Rules { guard: guard(config, bound_to, Browsers::Local, https), limits }
 }
 
-/// Who may reach a listener that speaks TLS, or does not.
+/// The Host and Origin rules of a listener.
 pub(crate) fn guard(config: &Config, bound_to: IpAddr, browsers: Browsers, https: bool) -> Guard {
     let origins = config.origins.iter().map(|origin| origin.as_str().to_owned()).collect();
     Guard { bound_to, hosts: config.hosts.clone(), origins, browsers, https }
 }
 
-/// What one listener may cost.
+/// The limits of one listener.
 pub(crate) fn connection_limits(config: &Config) -> ConnectionLimits {
     ConnectionLimits {
         connections: bytes(config.limits.connections),

@@ -7,29 +7,49 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolgate_control::visible;
 
+use super::definition;
 use crate::args::{OneOutput, ToolCallArgs};
 use crate::exit::{Done, Usage};
 use crate::print;
 
 pub(super) fn run(args: &ToolCallArgs) -> anyhow::Result<Done> {
     let arguments = arguments(&args.arguments)?;
-    let result = super::converse(&args.agent, |mut client| async {
-        let result = client.call(&args.tool, &arguments).await;
+    let (result, names) = super::with_client(&args.agent, |mut client| async {
+        let called = async {
+            let result = client.call(&args.tool, &arguments).await?;
+            // The names are needed only for a suggestion.
+            let names = if is_unknown(&result) { client.tools().await? } else { Vec::new() };
+            Ok((result, names))
+        };
+        let result = called.await;
         (client, result)
     })?;
-    let read: Value = serde_json::from_str(result.get()).context("the result cannot be read")?;
+    let read: Value = serde_json::from_str(result.get()).context("cannot parse the result")?;
     print::out(&match args.output {
         OneOutput::Json => format!("{}\n", result.get()),
         OneOutput::Table => text(&read),
     });
+    let names: Vec<String> = names
+        .iter()
+        .filter_map(|raw| Some(super::name(&super::read(raw).ok()?).to_owned()))
+        .collect();
+    if let Some(near) = definition::nearest(&args.tool, &names) {
+        print::err(&format!("did you mean `{}`?\n", visible(near)));
+    }
     let failed = read.get("isError").and_then(Value::as_bool).unwrap_or(false);
     Ok(if failed { Done::Finding } else { Done::Ok })
 }
 
-/// The arguments as they were typed, if they are an object.
-fn arguments(typed: &str) -> anyhow::Result<Box<RawValue>> {
-    let mut text = typed.to_owned();
-    if typed == "-" {
+/// Whether the gateway does not know the tool.
+fn is_unknown(result: &RawValue) -> bool {
+    let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
+    result.pointer("/_meta/error_code").and_then(Value::as_str) == Some("unknown_tool")
+}
+
+/// The arguments, unchanged, if they are an object.
+fn arguments(given: &str) -> anyhow::Result<Box<RawValue>> {
+    let mut text = given.to_owned();
+    if given == "-" {
         text.clear();
         std::io::stdin()
             .read_to_string(&mut text)
@@ -37,17 +57,17 @@ fn arguments(typed: &str) -> anyhow::Result<Box<RawValue>> {
     }
     let wrong = |why: &dyn std::fmt::Display| {
         Usage(format!(
-            "the arguments are no JSON object ({why}); write them like '{{\"path\": \"a.txt\"}}'"
+            "the arguments are not a JSON object ({why}); write them like '{{\"path\": \"a.txt\"}}'"
         ))
     };
     let raw: Box<RawValue> = serde_json::from_str(text.trim()).map_err(|error| wrong(&error))?;
     if !raw.get().starts_with('{') {
-        return Err(wrong(&"something else was given").into());
+        return Err(wrong(&"another JSON value was given").into());
     }
     Ok(raw)
 }
 
-/// The contents one after another; what is no text is named instead.
+/// All contents; a placeholder for content that is not text.
 fn text(result: &Value) -> String {
     let contents = result.get("content").and_then(Value::as_array);
     let mut text = String::new();

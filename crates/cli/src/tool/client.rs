@@ -1,7 +1,7 @@
-//! A small MCP client for one conversation: handshake, one request after another, farewell.
+//! A small MCP client: handshake, one request at a time, close.
 //!
-//! It has no capabilities, so what a server asks of it is answered with "method not found", and a
-//! ping with a pong. Results are kept as the text they came as.
+//! It declares no capabilities: requests of servers are answered with "method not found", except for
+//! `ping`. Results keep their bytes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,27 +12,29 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+use toolgate_control::visible;
 use toolgate_edge::remote::{HttpTransport, RemoteConnector, RemoteSpec};
 use toolgate_gateway::channel::{Channel, Connector as _, Inbox, Outbound, Progress, SendError};
 
 use super::endpoint::Endpoint;
 use crate::data::client_of;
+use crate::print;
 
 const VERSION: &str = "2025-11-25";
-/// More pages than this are no list but a circle.
+/// A list with more pages never ends.
 const MAX_PAGES: usize = 10_000;
 
 /// Why there is no result.
 #[derive(Debug)]
 pub(super) enum Failed {
-    /// The message did not get there, or its answer not back.
-    Way(SendError),
+    /// The message or its answer was lost.
+    Transport(SendError),
     /// The exchange ended without an answer.
-    Silent,
+    NoAnswer,
     /// A JSON-RPC error.
-    Answer { code: i64, message: String },
-    /// What came is no answer at all.
-    Strange(String),
+    Rpc { code: i64, message: String },
+    /// The answer is not valid.
+    Malformed(String),
 }
 
 pub(super) struct Client {
@@ -40,11 +42,12 @@ pub(super) struct Client {
     next: u64,
 }
 
-/// One message, as far as this client looks into it.
+/// The parts of a message that this client uses.
 #[derive(Deserialize)]
 struct Message<'a> {
     id: Option<Value>,
     method: Option<String>,
+    params: Option<Value>,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
     error: Option<Value>,
@@ -57,20 +60,20 @@ struct ToolsPage {
     next: Option<String>,
 }
 
-/// Hears one exchange; `id` is whose answer ends it.
-struct Ear {
+/// Receives the messages of one exchange; the answer to `id` ends it.
+struct Exchange {
     id: Option<u64>,
-    heard: mpsc::UnboundedSender<Bytes>,
+    received: mpsc::UnboundedSender<Bytes>,
 }
 
-impl Inbox for Ear {
+impl Inbox for Exchange {
     fn message(&self, body: Bytes) -> Progress {
         let message = serde_json::from_slice::<Message<'_>>(&body);
         let ends = message.is_ok_and(|message| {
             message.method.is_none() && message.id.and_then(|id| id.as_u64()) == self.id
         });
-        if self.heard.send(body).is_err() {
-            tracing::debug!("nobody waits for this message any more");
+        if self.received.send(body).is_err() {
+            tracing::debug!("message after the end of its exchange");
         }
         if ends { Progress::Answered } else { Progress::Expecting }
     }
@@ -78,7 +81,7 @@ impl Inbox for Ear {
     fn paused(&self, _retry: Option<Duration>) {}
 
     fn closed(&self, why: &str) {
-        tracing::debug!(why, "the gateway ended a stream");
+        tracing::debug!(why, "stream closed by the gateway");
     }
 }
 
@@ -87,18 +90,20 @@ impl Client {
         let mut spec = RemoteSpec::new("toolgate", endpoint.url.clone());
         spec.transport = HttpTransport::Streamable;
         spec.headers.extend(endpoint.authorization.clone().map(|value| (AUTHORIZATION, value)));
-        let (heard, _) = mpsc::unbounded_channel();
+        let (received, _) = mpsc::unbounded_channel();
         let connector = RemoteConnector::new(client_of(&endpoint.ready), spec);
-        let channel =
-            connector.connect(Arc::new(Ear { id: None, heard })).await.map_err(Failed::Way)?;
+        let channel = connector
+            .connect(Arc::new(Exchange { id: None, received }))
+            .await
+            .map_err(Failed::Transport)?;
         let mut client = Self { channel, next: 0 };
         let me = json!({"name": "toolgate-cli", "version": env!("CARGO_PKG_VERSION")});
         let hello = json!({"protocolVersion": VERSION, "capabilities": {}, "clientInfo": me});
-        let welcome = client.ask("initialize", &hello).await?;
+        let welcome = client.request("initialize", &hello).await?;
         let welcome: Value = parse(&welcome)?;
         let version = welcome.get("protocolVersion").and_then(Value::as_str).unwrap_or(VERSION);
         client.channel.established(version);
-        client.tell(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await?;
+        client.notify(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await?;
         Ok(client)
     }
 
@@ -107,14 +112,14 @@ impl Client {
         let mut tools = Vec::new();
         let mut params = json!({});
         for _ in 0..MAX_PAGES {
-            let page: ToolsPage = parse(&self.ask("tools/list", &params).await?)?;
+            let page: ToolsPage = parse(&self.request("tools/list", &params).await?)?;
             tools.extend(page.tools);
             match page.next {
                 Some(cursor) => params = json!({"cursor": cursor}),
                 None => return Ok(tools),
             }
         }
-        Err(Failed::Strange(format!("its list of tools has more than {MAX_PAGES} pages")))
+        Err(Failed::Malformed(format!("its list of tools has more than {MAX_PAGES} pages")))
     }
 
     pub(super) async fn call(
@@ -126,15 +131,18 @@ impl Client {
         struct Params<'a> {
             name: &'a str,
             arguments: &'a RawValue,
+            #[serde(rename = "_meta")]
+            meta: Value,
         }
-        self.ask("tools/call", &Params { name: tool, arguments }).await
+        let meta = json!({"progressToken": "toolgate-cli"});
+        self.request("tools/call", &Params { name: tool, arguments, meta }).await
     }
 
     pub(super) async fn close(self) {
         self.channel.close().await;
     }
 
-    async fn ask(
+    async fn request(
         &mut self,
         method: &str,
         params: &impl serde::Serialize,
@@ -148,76 +156,92 @@ impl Client {
         }
         self.next += 1;
         let request = Request { jsonrpc: "2.0", id: self.next, method, params };
-        let body = serde_json::to_vec(&request).map_err(strange)?;
-        let (heard, mut hear) = mpsc::unbounded_channel();
-        let ear = Arc::new(Ear { id: Some(self.next), heard });
+        let body = serde_json::to_vec(&request).map_err(malformed)?;
+        let (received, mut inbox) = mpsc::unbounded_channel();
+        let exchange = Arc::new(Exchange { id: Some(self.next), received });
         let message = Outbound::of_agent(body.into(), true);
-        let mut sending = self.channel.send(message, ear);
-        // The ear goes with the exchange, so this ends when the exchange does.
+        let mut sending = self.channel.send(message, exchange);
+        // The sender is dropped with the exchange, so the loop ends with it.
         let mut sent = false;
         loop {
             tokio::select! {
                 biased;
-                said = hear.recv() => match said {
+                message = inbox.recv() => match message {
                     Some(body) => {
-                        if let Some(result) = self.hear(&body).await? {
+                        if let Some(result) = self.handle(&body).await? {
                             return Ok(result);
                         }
                     }
-                    None => return Err(Failed::Silent),
+                    None => return Err(Failed::NoAnswer),
                 },
                 done = &mut sending, if !sent => {
-                    done.map_err(Failed::Way)?;
+                    done.map_err(Failed::Transport)?;
                     sent = true;
                 }
             }
         }
     }
 
-    /// The result, if this message is the answer; what the server asks is answered.
-    async fn hear(&self, body: &[u8]) -> Result<Option<Box<RawValue>>, Failed> {
-        let message: Message<'_> = serde_json::from_slice(body).map_err(strange)?;
+    /// The result, if this message is the answer; requests of the server are answered.
+    async fn handle(&self, body: &[u8]) -> Result<Option<Box<RawValue>>, Failed> {
+        let message: Message<'_> = serde_json::from_slice(body).map_err(malformed)?;
         match (&message.method, &message.id) {
             (Some(method), Some(id)) => {
                 let answer = if method == "ping" {
                     json!({"jsonrpc": "2.0", "id": id, "result": {}})
                 } else {
                     let error =
-                        json!({"code": -32601, "message": "this client answers no questions"});
+                        json!({"code": -32601, "message": "this client supports no requests"});
                     json!({"jsonrpc": "2.0", "id": id, "error": error})
                 };
-                self.tell(&answer).await?;
+                self.notify(&answer).await?;
                 return Ok(None);
             }
-            (Some(_), None) => return Ok(None),
+            (Some(method), None) => {
+                if let Some(params) = message.params.filter(|_| method == "notifications/progress")
+                {
+                    print::err(&format!("{}\n", visible(&progress(&params))));
+                }
+                return Ok(None);
+            }
             (None, _) => {}
         }
         if let Some(error) = &message.error {
             let code = error.get("code").and_then(Value::as_i64).unwrap_or_default();
-            let said = error
+            let text = error
                 .get("message")
                 .and_then(Value::as_str)
                 .unwrap_or("an error without a message");
-            return Err(Failed::Answer { code, message: said.to_owned() });
+            return Err(Failed::Rpc { code, message: text.to_owned() });
         }
         match message.result {
             Some(result) => Ok(Some(result.to_owned())),
-            None => Err(Failed::Strange("an answer without a result".to_owned())),
+            None => Err(Failed::Malformed("an answer without a result".to_owned())),
         }
     }
 
-    async fn tell(&self, message: &Value) -> Result<(), Failed> {
-        let (heard, _) = mpsc::unbounded_channel();
+    async fn notify(&self, message: &Value) -> Result<(), Failed> {
+        let (received, _) = mpsc::unbounded_channel();
         let message = Outbound::of_agent(message.to_string().into(), false);
-        let ear = Arc::new(Ear { id: None, heard });
-        self.channel.send(message, ear).await.map_err(Failed::Way)
+        let exchange = Arc::new(Exchange { id: None, received });
+        self.channel.send(message, exchange).await.map_err(Failed::Transport)
     }
 }
 
-fn parse<'a, T: Deserialize<'a>>(text: &'a RawValue) -> Result<T, Failed> {
-    serde_json::from_str(text.get()).map_err(strange)
+/// A progress notification for people: `progress 3/10: copying`.
+fn progress(params: &Value) -> String {
+    let number = |name: &str| params.get(name).filter(|value| value.is_number());
+    let done = number("progress").map(|done| format!(" {done}")).unwrap_or_default();
+    let total = number("total").map(|total| format!("/{total}")).unwrap_or_default();
+    let message = params.get("message").and_then(Value::as_str);
+    let message = message.map(|text| format!(": {}", text.replace('\n', " ")));
+    format!("progress{done}{total}{}", message.unwrap_or_default())
 }
 
-fn strange(error: impl std::fmt::Display) -> Failed {
-    Failed::Strange(error.to_string())
+fn parse<'a, T: Deserialize<'a>>(text: &'a RawValue) -> Result<T, Failed> {
+    serde_json::from_str(text.get()).map_err(malformed)
+}
+
+fn malformed(error: impl std::fmt::Display) -> Failed {
+    Failed::Malformed(error.to_string())
 }

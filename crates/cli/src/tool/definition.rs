@@ -1,45 +1,35 @@
-//! How a tool looks to people, and which one was meant.
+//! Formats tools for people, and suggests names.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolgate_control::visible;
 
-/// What a line may take on a usual terminal.
-const WIDTH: usize = 100;
-/// A name that is longer has its description on the next column anyway.
+use crate::table::{Column, Cut, render};
+
+/// The widest column of argument names.
 const NAME: usize = 40;
 
-/// Name and what it does, one line a tool.
-pub(super) fn table(tools: &[Value]) -> String {
-    let rows: Vec<(String, String)> = tools
-        .iter()
-        .map(|tool| (visible(super::name(tool)).replace('\n', " "), summary(tool)))
-        .collect();
-    let widest = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-    let width = widest.clamp("TOOL".len(), NAME);
-    let mut text = format!("{:<width$}  DESCRIPTION\n", "TOOL");
-    for (name, what) in rows {
-        let room = WIDTH.saturating_sub(name.chars().count().max(width) + 2);
-        let line = format!("{name:<width$}  {}", begin(&what, room));
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
+/// Name and description, one line per tool.
+pub(super) fn table(tools: &[Value], width: Option<usize>) -> String {
+    let columns =
+        [Column { head: "TOOL", cut: Cut::Never }, Column { head: "DESCRIPTION", cut: Cut::End }];
+    let row = |tool: &Value| vec![visible(super::name(tool)).replace('\n', " "), summary(tool)];
+    render(&columns, &tools.iter().map(row).collect::<Vec<_>>(), width)
 }
 
-/// The first line of what a tool says of itself.
+/// The first line of the description.
 fn summary(tool: &Value) -> String {
-    let said = |field: &str| tool.get(field).and_then(Value::as_str);
-    let text = said("description").or_else(|| said("title")).unwrap_or_default();
+    let text_of = |field: &str| tool.get(field).and_then(Value::as_str);
+    let text = text_of("description").or_else(|| text_of("title")).unwrap_or_default();
     visible(text.trim().lines().next().unwrap_or_default())
 }
 
-/// Everything that helps to call it.
-pub(super) fn story(tool: &Value) -> String {
-    let said = |field: &str| tool.get(field).and_then(Value::as_str);
-    let title = said("title").map(|title| format!("{}\n", visible(title)));
+/// Description, arguments and annotations.
+pub(super) fn details(tool: &Value) -> String {
+    let text_of = |field: &str| tool.get(field).and_then(Value::as_str);
+    let title = text_of("title").map(|title| format!("{}\n", visible(title)));
     let description =
-        said("description").map(|description| format!("\n{}\n", visible(description.trim())));
+        text_of("description").map(|description| format!("\n{}\n", visible(description.trim())));
     let notes = tool.get("annotations").and_then(Value::as_object);
     let notes: Vec<String> = notes
         .into_iter()
@@ -94,12 +84,12 @@ fn kind(property: &Value) -> String {
     }
 }
 
-/// The definition on one line: it may have come with lines of its own, which mean nothing in JSON.
+/// The definition on one line: its own line breaks are white space in JSON.
 pub(super) fn one_line(tool: &RawValue) -> String {
     tool.get().replace(['\n', '\r'], " ")
 }
 
-/// The name that was meant: the same behind a server's prefix, or nearly the same.
+/// The name that was probably meant: the same after a server's prefix, or a similar one.
 pub(super) fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
     let behind = names.iter().find(|name| {
         name.split_once("__").is_some_and(|(_, tool)| tool.eq_ignore_ascii_case(wanted))
@@ -113,11 +103,4 @@ pub(super) fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> 
             .map(|(_, name)| name)
     };
     behind.or_else(alike).map(String::as_str)
-}
-
-fn begin(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }

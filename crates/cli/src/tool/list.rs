@@ -4,6 +4,7 @@ use super::definition;
 use crate::args::{RowsOutput, ToolListArgs};
 use crate::exit::Done;
 use crate::print;
+use crate::table::terminal_width;
 
 pub(super) fn run(args: &ToolListArgs) -> anyhow::Result<Done> {
     let tools = super::all(&args.agent)?;
@@ -16,7 +17,7 @@ pub(super) fn run(args: &ToolListArgs) -> anyhow::Result<Done> {
         RowsOutput::Table => {
             let tools: Vec<_> =
                 tools.iter().map(|tool| super::read(tool)).collect::<Result<_, _>>()?;
-            definition::table(&tools)
+            definition::table(&tools, terminal_width())
         }
     };
     print::out(&text);

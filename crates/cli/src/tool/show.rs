@@ -15,7 +15,7 @@ pub(super) fn run(args: &ToolShowArgs) -> anyhow::Result<Done> {
         if super::name(&tool) == args.tool {
             print::out(&match args.output {
                 OneOutput::Json => format!("{}\n", raw.get()),
-                OneOutput::Table => definition::story(&tool),
+                OneOutput::Table => definition::details(&tool),
             });
             return Ok(Done::Ok);
         }

@@ -14,7 +14,7 @@ pub(crate) struct Agent {
     pub(crate) session: String,
     /// A header line, or nothing.
     authorization: String,
-    /// What the server said to `initialize`.
+    /// The result of `initialize`.
     pub(crate) welcome: Value,
 }
 
@@ -124,7 +124,7 @@ impl Agent {
         answer.get("result").unwrap_or_else(|| panic!("{answer}")).clone()
     }
 
-    /// Calls a tool that says one thing; what it said.
+    /// Calls a tool with one text content; the text.
     pub(crate) fn says(&self, tool: &str) -> String {
         let result = self.call(tool, &json!({}));
         assert_ne!(result["isError"], true, "{result}");
@@ -157,7 +157,7 @@ impl Agent {
         connection
     }
 
-    /// Goes on reading a stream after this event.
+    /// Resumes a stream after this event.
     pub(crate) fn resume(&self, event: &str) -> Events {
         Events::of(self.get(&format!("Accept: text/event-stream\r\nLast-Event-ID: {event}\r\n")))
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::gate::{Gate, Home};
 use crate::wire::{Connection, Reply};
 
-/// Somebody with a token at the people's listener.
+/// A client of the admin API, with or without a token.
 pub(crate) struct Api {
     address: String,
     token: Option<String>,
@@ -23,7 +23,7 @@ impl Api {
         Self { address: gate.admin(), token: Some(token.to_owned()) }
     }
 
-    pub(crate) fn nobody(gate: &Gate) -> Self {
+    pub(crate) fn anonymous(gate: &Gate) -> Self {
         Self { address: gate.admin(), token: None }
     }
 
@@ -61,7 +61,7 @@ impl Api {
         self.expect(200, "GET", path, "")
     }
 
-    /// The messages of rows that tell of changes, with who made them.
+    /// The messages of rows of changes, with their persons.
     pub(crate) fn changes(&self) -> Vec<String> {
         let rows = self.get("audit?limit=1000");
         let rows = rows["items"].as_array().unwrap().iter();

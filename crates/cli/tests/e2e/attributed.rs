@@ -8,32 +8,12 @@ use serde_json::{Value, json};
 
 use crate::agent::Agent;
 use crate::gate::{Gate, Home};
-use crate::peer::Peer;
+use crate::isolation::{TOKENS, two_grants};
 use crate::recorder::{ERAS, Era, Recorder};
 use crate::sessionless::Sessionless;
 use crate::wire::Events;
 
-const TOKENS: [(&str, &str); 2] = [
-    ("MINE", "token-of-the-grant-mine-0123456789"),
-    ("OTHER", "token-of-the-grant-other-012345678"),
-];
 const EXECUTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/executes.sh");
-
-/// A gateway with a shared server, and two grants that may do anything.
-fn shared() -> (Gate, Peer) {
-    let home = Home::new();
-    let peer = Peer::new(&home, "peer");
-    let config = format!(
-        "policies: {{ open: {{ version: '1', default: allow }} }}\n\
-         grants:\n  - {{ label: mine, token: env:MINE, policy: open }}\n  \
-         - {{ label: other, token: env:OTHER, policy: open }}\nservers:\n{}",
-        peer.entry("listing", "instances: shared")
-    );
-    let gate = Gate::start_as(home, &config, |command| {
-        command.envs(TOKENS);
-    });
-    (gate, peer)
-}
 
 /// One agent of each grant at each endpoint.
 fn agents(gate: &Gate) -> Vec<Agent> {
@@ -48,8 +28,8 @@ fn listen(agent: &Agent) -> Events {
 }
 
 #[test]
-fn a_word_of_a_shared_server_on_one_call_reaches_no_other_grant() {
-    let (gate, _peer) = shared();
+fn a_message_of_a_shared_server_about_one_call_reaches_no_other_grant() {
+    let (gate, _peer) = two_grants("instances: shared");
     let agents = agents(&gate);
     for agent in &agents {
         let uri = if agent.path == "/mcp" { "peer+demo://a" } else { "demo://a" };
@@ -62,7 +42,7 @@ fn a_word_of_a_shared_server_on_one_call_reaches_no_other_grant() {
     let reply = agents[0].send(&call.to_string());
     assert!(reply.body.contains("done"), "{reply:?}");
     assert!(!reply.body.contains("one call"), "{reply:?}");
-    // What they follow is the first that any of them is told.
+    // The first notification that any of them receives is the one it subscribed to.
     agents[0].call("update", &json!({}));
     for (agent, events) in agents.iter().zip(&mut streams) {
         let (_, first) = events.message().unwrap();
@@ -75,15 +55,15 @@ fn a_word_of_a_shared_server_on_one_call_reaches_no_other_grant() {
 
 #[test]
 fn no_grant_ends_what_another_follows_on_a_shared_server() {
-    let (gate, peer) = shared();
+    let (gate, peer) = two_grants("instances: shared");
     let [mine, other] = TOKENS.map(|(_, token)| Agent::open_with(&gate, "peer", token));
     let ask = |agent: &Agent, what: &str, uri: &str| {
         let answer = agent.request(&format!("resources/{what}"), &json!({"uri": uri}));
         assert_eq!(answer["result"], json!({}), "{what} {uri}: {answer}");
     };
     let ended = || -> Vec<Value> {
-        let heard = peer.heard().into_iter();
-        heard.filter(|message| message["method"] == "resources/unsubscribe").collect()
+        let received = peer.received().into_iter();
+        received.filter(|message| message["method"] == "resources/unsubscribe").collect()
     };
     ask(&mine, "subscribe", "file:///tmp/a");
     let spellings = [
@@ -107,8 +87,8 @@ fn no_grant_ends_what_another_follows_on_a_shared_server() {
     }
     let mut events = listen(&mine);
     other.call("update", &json!({}));
-    let (_, told) = events.message().unwrap();
-    assert_eq!(told["params"]["uri"], "file:///tmp/a", "{told}");
+    let (_, reported) = events.message().unwrap();
+    assert_eq!(reported["params"]["uri"], "file:///tmp/a", "{reported}");
     // What it alone follows it may end.
     ask(&other, "unsubscribe", "file:///other");
     assert_eq!(ended().len(), 1);

@@ -23,7 +23,7 @@ fn run(home: &Home, words: &[&str]) -> (Option<i32>, String, String) {
 }
 
 fn rows(home: &Home) -> Vec<Value> {
-    let (code, out, err) = run(home, &["list", "-o", "jsonl"]);
+    let (code, out, err) = run(home, &["list", "--after", "0", "-o", "jsonl"]);
     assert_eq!(code, Some(0), "{err}");
     out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -67,18 +67,18 @@ fn it_is_read_while_the_gateway_runs_and_after() {
             (&denied["items"][0]["kind"], &denied["next"]),
             (&json!("denied"), &json!(null))
         );
-        let first = run(&gate.home, &["list", "-o", "json", "--limit", "1"]);
+        let first = run(&gate.home, &["list", "--after", "0", "-o", "json", "--limit", "1"]);
         let first: Value = serde_json::from_str(&first.1).unwrap();
         assert_eq!((&first["items"], &first["next"]), (&json!([all[0]]), &json!(1)));
         let (code, table, _) = run(&gate.home, &["tail"]);
         assert_eq!((code, table.lines().count()), (Some(0), count + 1), "{table}");
-        assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
 
         let intent = all.iter().find(|row| row["kind"] == "intent").unwrap();
         let call = intent["call_id"].as_str().unwrap();
         let (code, story, _) = run(&gate.home, &["show", call]);
         assert_eq!(code, Some(0));
-        for words in ["Grant local asked at ", "echo of server files", "from 0 to 1", "ended: ok"] {
+        for words in ["Grant local, through ", "echo of server files", "from 0 to 1", "Outcome: ok"]
+        {
             assert!(story.contains(words), "{words}: {story}");
         }
     }
@@ -87,7 +87,7 @@ fn it_is_read_while_the_gateway_runs_and_after() {
 }
 
 #[test]
-fn a_rule_is_told_with_the_line_it_stands_on() {
+fn a_rule_is_shown_with_its_line() {
     let home = Home::new();
     let peer = Peer::new(&home, "files");
     let tokens = [("A", "a-token-of-a-grant-0123456789"), ("B", "b-token-of-a-grant-0123456789")];
@@ -129,7 +129,7 @@ fn a_rule_is_told_with_the_line_it_stands_on() {
     });
     assert_eq!((&edit["policy"], edit["policy_hash"].is_string()), (&json!("strict"), true));
     let changed = story(&refused[0], &[]);
-    assert!(changed.contains("that policy has changed since"), "{changed}");
+    assert!(changed.contains("the policy has changed since"), "{changed}");
     let kept = gate.home.path("kept");
     fs::create_dir(&kept).unwrap();
     fs::write(
@@ -141,19 +141,19 @@ fn a_rule_is_told_with_the_line_it_stands_on() {
     assert!(found.contains("(kept/strict.yaml:2:11)"), "{found}");
 }
 
-/// What is in force at the start is written down once, and what was edited meanwhile before it is.
+/// The active policies are recorded once at the start, and edits made while stopped before they apply.
 #[test]
-fn policies_of_the_file_are_written_down_at_the_start() {
+fn policies_of_the_file_are_recorded_at_the_start() {
     let home = Home::new();
     let file = home.path("one.yaml");
     fs::write(&file, "version: '1'\ndefault: deny\n").unwrap();
     let both = "policies: { one: { file: one.yaml }, two: { version: '1', default: allow } }\n";
     let one = "policies: { one: { file: one.yaml } }\n";
-    let told = |home: &Home| -> Vec<(String, bool)> {
+    let reported = |home: &Home| -> Vec<(String, bool)> {
         let rows = rows(home).into_iter().filter(|row| row["kind"] == "policy");
         rows.map(|row| {
-            let said = row["message"].as_str().unwrap().trim_start_matches("the configuration ");
-            (said.to_owned(), row["policy_hash"].is_string())
+            let printed = row["message"].as_str().unwrap().trim_start_matches("the configuration ");
+            (printed.to_owned(), row["policy_hash"].is_string())
         })
         .collect()
     };
@@ -166,23 +166,23 @@ fn policies_of_the_file_are_written_down_at_the_start() {
         Gate::start_in(gate.into_home(), config)
     };
     let gate = Gate::start_in(home, both);
-    assert_eq!(told(&gate.home), expected, "before it was ready");
+    assert_eq!(reported(&gate.home), expected, "before it was ready");
     let gate = again(gate, both);
-    assert_eq!(told(&gate.home), expected, "nothing has changed");
+    assert_eq!(reported(&gate.home), expected, "nothing has changed");
     // While it runs, and while it does not.
     fs::write(&file, "version: '1'\ndefault: allow\n").unwrap();
     let other = ("has another text for the policy `one`".to_owned(), true);
     expected.push(other.clone());
-    eventually("the edit is written down", || (told(&gate.home) == expected).then_some(()));
+    eventually("the edit is written down", || (reported(&gate.home) == expected).then_some(()));
     let mut gate = again(gate, both);
-    assert_eq!(told(&gate.home), expected, "it was written down");
+    assert_eq!(reported(&gate.home), expected, "it was written down");
     assert_eq!(gate.stop().0, Some(0));
     fs::write(&file, "version: '1'\ndefault: deny\n").unwrap();
     let gate = Gate::start_in(gate.into_home(), one);
     expected.extend([other, ("no longer has the policy `two`".to_owned(), false)]);
-    assert_eq!(told(&gate.home), expected);
+    assert_eq!(reported(&gate.home), expected);
     let gate = again(gate, one);
-    assert_eq!(told(&gate.home), expected, "it was written down");
+    assert_eq!(reported(&gate.home), expected, "it was written down");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn an_edit_is_found_and_named() {
     assert!(err.contains("broken at row 2: its hash"), "{err}");
     fs::write(&file, "this is no database, whatever its name says").unwrap();
     let (code, _, err) = run(&gate.home, &["verify"]);
-    assert!(code == Some(2) && err.contains("cannot be read"), "{err}");
+    assert!(code == Some(2) && err.contains("cannot read the audit"), "{err}");
 }
 
 #[test]
@@ -215,22 +215,22 @@ fn checkpoints_elsewhere_show_what_was_cut_off() {
     let elsewhere = ["--checkpoints", "elsewhere.jsonl"];
     assert_eq!(verify(&elsewhere).0, Some(0));
 
-    // Whoever has the folder cuts off the end, and what was signed of it.
+    // An attacker with the folder truncates rows and checkpoints.
     let database = rusqlite::Connection::open(home.path(DATA).join("toolgate.db")).unwrap();
     let last: i64 = database.query_row("SELECT max(seq) FROM audit", [], |row| row.get(0)).unwrap();
     database.execute("DELETE FROM audit WHERE seq = ?1", [last]).unwrap();
     database.execute("DELETE FROM checkpoint WHERE seq >= ?1", [last]).unwrap();
     drop(database);
     assert_eq!(verify(&[]).0, Some(0), "the folder alone cannot tell");
-    let (code, _, said) = verify(&elsewhere);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains(&format!("row {last}")), "{said}");
+    let (code, _, printed) = verify(&elsewhere);
+    assert_eq!(code, Some(1), "{printed}");
+    assert!(printed.contains(&format!("row {last}")), "{printed}");
     fs::write(home.path("elsewhere.jsonl"), "{}\n").unwrap();
     assert_eq!(verify(&elsewhere).0, Some(2));
 }
 
 #[test]
-fn checkpoints_are_told_to_syslog() {
+fn checkpoints_are_sent_to_syslog() {
     let home = Home::new();
     let socket = UnixDatagram::bind(home.path("log")).unwrap();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -251,16 +251,16 @@ fn checkpoints_are_told_to_syslog() {
         assert_eq!(gate.stop().0, Some(0));
         home = gate.into_home();
         let mut bytes = [0; 2048];
-        let heard = if name == "one" { socket.recv(&mut bytes) } else { udp.recv(&mut bytes) };
-        let message = std::str::from_utf8(&bytes[..heard.unwrap()]).unwrap();
+        let received = if name == "one" { socket.recv(&mut bytes) } else { udp.recv(&mut bytes) };
+        let message = std::str::from_utf8(&bytes[..received.unwrap()]).unwrap();
         // RFC 5424: priority and version, time, host, program, process, kind, no structured data.
         let parts: Vec<_> = message.splitn(8, ' ').collect();
         assert_eq!(parts[0], "<109>1");
         parts[1].parse::<jiff::Timestamp>().unwrap();
         let pid = pid.to_string();
         assert_eq!(parts[2..7], ["-", "toolgate", &pid, "checkpoint", "-"]);
-        let told: Value = serde_json::from_str(parts[7]).unwrap();
-        assert!(told["seq"].as_u64().unwrap() >= 1, "{told}");
+        let reported: Value = serde_json::from_str(parts[7]).unwrap();
+        assert!(reported["seq"].as_u64().unwrap() >= 1, "{reported}");
         // What a daemon has written is good for verifying.
         let line = format!("2026-11-16T00:00:00+00:00 host toolgate[{pid}]: {}\n", parts[7]);
         fs::write(home.path("syslog"), line).unwrap();
@@ -273,9 +273,12 @@ fn a_syslog_that_is_not_there_ends_the_start() {
     let home = Home::new();
     home.configure("version: 1\naudit: { checkpoints: { syslog: /no/such/socket } }\n");
     let output = home.run(&["serve"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("cannot write checkpoints to `syslog at /no/such/socket`"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{printed}");
+    assert!(
+        printed.contains("cannot write checkpoints to `syslog at /no/such/socket`"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -374,9 +377,9 @@ fn a_follower_sees_every_row_as_it_comes() {
     assert_eq!(follower.wait().unwrap().code(), Some(0));
 }
 
-/// Nobody reads any more: it ends by itself, without a word.
+/// The reader is gone: it ends by itself, silently.
 #[test]
-fn a_follower_ends_when_nobody_reads() {
+fn a_follower_ends_when_its_reader_is_gone() {
     let gate = used();
     let mut command = gate.home.command(&["audit", "tail", "--follow"]);
     let mut follower = command.spawn().unwrap();
@@ -389,7 +392,7 @@ fn a_follower_ends_when_nobody_reads() {
         follower.try_wait().unwrap()
     });
     assert_eq!(status.code(), Some(0));
-    let mut said = String::new();
-    follower.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(said, "");
+    let mut printed = String::new();
+    follower.stderr.take().unwrap().read_to_string(&mut printed).unwrap();
+    assert_eq!(printed, "");
 }

@@ -97,7 +97,7 @@ fn secrets_stay_where_they_belong() {
     let admin_token = fs::read_to_string(gate.home.path(".local/share/toolgate/admin.token"));
     assert_eq!(gate.stop().0, Some(0));
 
-    // Towards the servers: what the configuration says, and nothing of the agent but its bodies.
+    // Towards the servers: what is configured, and nothing of the agent but its bodies.
     let requests = upstream.requests();
     assert!(requests.iter().any(|request| request.starts_with("DELETE")), "{requests:?}");
     for request in &requests {
@@ -113,9 +113,9 @@ fn secrets_stay_where_they_belong() {
         assert!(head.contains(" /mcp?kept=KEEPSAKE-query "), "{head}");
     }
     assert!(!environment.contains("CANARY") && !environment.contains(KEY), "{environment}");
-    let heard = serde_json::to_string(&peer.heard()).unwrap();
-    assert!(!heard.contains("CANARY-authorization") && !heard.contains("CANARY-cookie"));
-    assert!(!heard.contains("CANARY-query") && !heard.contains("CANARY-session"));
+    let received = serde_json::to_string(&peer.received()).unwrap();
+    assert!(!received.contains("CANARY-authorization") && !received.contains("CANARY-cookie"));
+    assert!(!received.contains("CANARY-query") && !received.contains("CANARY-session"));
 
     // In the data folder: names of arguments, and no values or tokens.
     let data = gate.home.data_text();

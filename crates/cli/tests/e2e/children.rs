@@ -1,4 +1,4 @@
-//! Servers over stdio while all is well: whose child it is, what it gets and what it says.
+//! Healthy stdio servers: which agent a child belongs to, its input and its output.
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn one_child_for_all() {
     one.delete();
     assert_eq!(two.says("pid"), pid, "the child is not the agent's that has gone");
     assert_eq!(peer.started().len(), 1);
-    let opened = peer.heard().iter().filter(|m| m["method"] == "initialize").count();
+    let opened = peer.received().iter().filter(|m| m["method"] == "initialize").count();
     assert_eq!(opened, 1);
 }
 
@@ -104,10 +104,13 @@ fn progress_and_questions_reach_the_agent_who_answers() {
     let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"text": "forty-two"}});
     assert_eq!(agent.send(&answer.to_string()).status, 202);
     let (_, answer) = events.message().unwrap();
-    let heard = &answer["result"]["structuredContent"];
-    assert_eq!((&heard["id"], &heard["result"]["text"]), (&"q-1".into(), &"forty-two".into()));
+    let received = &answer["result"]["structuredContent"];
+    assert_eq!(
+        (&received["id"], &received["result"]["text"]),
+        (&"q-1".into(), &"forty-two".into())
+    );
 
-    let ids: Vec<Value> = peer.heard().iter().map(|message| message["id"].clone()).collect();
+    let ids: Vec<Value> = peer.received().iter().map(|message| message["id"].clone()).collect();
     assert!(!ids.contains(&json!(7)), "ids towards the server are the gateway's own: {ids:?}");
 }
 

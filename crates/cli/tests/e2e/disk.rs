@@ -28,15 +28,19 @@ fn a_data_folder_that_cannot_be_written_ends_the_start_with_the_reason() {
         home.configure(&format!("version: 1\n{}\n", crate::gate::LISTEN));
         let mut command = home.command(&["serve", "--ready-json", "--data"]);
         let output = command.arg(&folder).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]), "{said}");
-        let last = said.lines().last().unwrap();
-        assert!(last.starts_with("toolgate: ") && last.contains(names), "{names}: {said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            (output.status.code(), output.stdout.as_slice()),
+            (Some(2), &b""[..]),
+            "{printed}"
+        );
+        let last = printed.lines().last().unwrap();
+        assert!(last.starts_with("toolgate: ") && last.contains(names), "{names}: {printed}");
     }
 }
 
-/// The disk fills up under a running gateway: what cannot be written is not sent, the agent is told
-/// so, and all goes on by itself when there is room again.
+/// The disk fills up under a running gateway: what cannot be recorded is not sent, the agent gets
+/// an error, and calls work again once there is room.
 #[test]
 fn a_full_disk_stops_calls_and_nothing_else() {
     let Some(small) = SmallDisk::start() else { return };
@@ -48,7 +52,7 @@ fn a_full_disk_stops_calls_and_nothing_else() {
     small.check(fill, "the disk is full", || fs::remove_file(&ballast).unwrap());
 }
 
-/// A gateway whose data folder is a small file system of its own, which nobody else sees.
+/// A gateway whose data folder is a small file system of its own, mounted only for it.
 struct SmallDisk {
     gate: Gate,
     upstream: Upstream,
@@ -57,7 +61,7 @@ struct SmallDisk {
 }
 
 impl SmallDisk {
-    #[expect(clippy::print_stdout, reason = "what is not tested is said")]
+    #[expect(clippy::print_stdout, reason = "skipped checks are printed")]
     fn start() -> Option<Self> {
         let home = Home::new();
         let data = home.path("data");
@@ -93,7 +97,7 @@ impl SmallDisk {
         Some(Self { gate, upstream, inside })
     }
 
-    /// Breaks the disk, looks that calls are refused with these words, and mends it.
+    /// Breaks the disk, checks that calls are refused with this text, and repairs it.
     fn check(&self, spoil: impl FnOnce(), words: &str, mend: impl FnOnce()) {
         let agent = Agent::open(&self.gate, "web");
         let code = || agent.call("t", &json!({}))["_meta"]["error_code"].clone();

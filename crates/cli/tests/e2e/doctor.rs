@@ -12,8 +12,8 @@ const DATA: &str = ".local/share/toolgate";
 fn doctor(home: &Home, words: &[&str]) -> (Option<i32>, Value) {
     let words: Vec<&str> = ["doctor", "-o", "json"].iter().chain(words).copied().collect();
     let output = home.run(&words);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let found = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{said}"));
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    let found = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{printed}"));
     (output.status.code(), found)
 }
 
@@ -22,7 +22,7 @@ fn check<'v>(found: &'v Value, id: &str) -> &'v Value {
     checks.iter().find(|check| check["id"] == id).unwrap_or_else(|| panic!("no {id}: {found}"))
 }
 
-/// As after a jump of the clock that was undone: the time that counts is a year ahead.
+/// As after a jump of the clock that was undone: the high-water mark is a year ahead.
 fn jump(home: &Home) {
     let sql = rusqlite::Connection::open(home.path(DATA).join("toolgate.db")).unwrap();
     let year = 365 * 86_400 * 1_000_000_i64;
@@ -30,7 +30,7 @@ fn jump(home: &Home) {
 }
 
 fn accepted(home: &Home) -> usize {
-    let output = home.run(&["audit", "list", "--limit", "1000", "-o", "jsonl"]);
+    let output = home.run(&["audit", "list", "--after", "0", "--limit", "1000", "-o", "jsonl"]);
     let text = String::from_utf8(output.stdout).unwrap();
     let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     rows.filter(|row| {
@@ -66,7 +66,7 @@ fn a_clock_that_was_ahead_is_found_and_accepted_offline() {
 }
 
 #[test]
-fn a_running_gateway_goes_on_when_the_clock_is_accepted() {
+fn a_running_gateway_continues_when_the_clock_is_accepted() {
     let policy = "policies:\n  slow: { version: '1', default: deny, tools: { echo: { action: allow, limits: [\
                   { counter: often, max: 1, window: 1s, scope: grant },\
                   { counter: long, max: 3, window: 30d, scope: grant }] } } }\n\
@@ -94,10 +94,11 @@ fn a_running_gateway_goes_on_when_the_clock_is_accepted() {
     let (code, found) = doctor(&gate.home, &["--accept-clock"]);
     assert_eq!(code, Some(0), "{found}");
     assert_eq!(check(&found, "clock")["status"], "ok");
-    // Time goes on, so the window of a second ends; what was counted for the day stays.
+    // Time moves again, so the window of a second ends; the count of the day stays.
     eventually("the window ends", || (verdict() == "sent").then_some(()));
     eventually("the window ends", || (verdict() == "sent").then_some(()));
-    let sent = || peer.heard().iter().filter(|message| message["method"] == "tools/call").count();
+    let sent =
+        || peer.received().iter().filter(|message| message["method"] == "tools/call").count();
     assert_eq!(sent(), 3);
     eventually("the longer window is full", || {
         let result = agent.call("echo", &json!({}));
@@ -110,7 +111,7 @@ fn a_running_gateway_goes_on_when_the_clock_is_accepted() {
 }
 
 #[test]
-fn damage_is_told_with_what_to_do() {
+fn damage_is_reported_with_a_fix() {
     let (mut gate, _peer) = gate_with_peer("", "", "");
     Agent::open(&gate, "peer").call("echo", &json!({}));
     assert_eq!(gate.stop().0, Some(0));

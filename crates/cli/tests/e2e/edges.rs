@@ -1,5 +1,5 @@
 //! Edges: reloads under bound addresses, a thread for health, bodies that trickle, settings and
-//! words that go nowhere.
+//! unknown paths.
 
 use std::fs;
 
@@ -26,10 +26,10 @@ fn settings_that_this_version_cannot_honour_are_rejected() {
         home.configure(&format!("version: 1\n{text}\n"));
         for (words, code) in [(&["serve"][..], 2), (&["config", "check"][..], 1)] {
             let output = home.run(words);
-            let said = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(code), "{text}: {said}");
-            assert!(said.contains(&format!("toolgate.yaml:{place}:")), "{text}: {said}");
-            assert!(said.contains("not supported by this version"), "{text}: {said}");
+            let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(code), "{text}: {printed}");
+            assert!(printed.contains(&format!("toolgate.yaml:{place}:")), "{text}: {printed}");
+            assert!(printed.contains("not supported by this version"), "{text}: {printed}");
         }
     }
     home.configure("version: 1\nservers: { a: { command: x, pin: off, validate: false } }\n");
@@ -101,10 +101,10 @@ fn a_reload_is_judged_by_the_addresses_that_are_bound() {
         gate.configure(&parts.join("\n"));
         eventually("the reload is refused", || {
             let text = gate.log.text();
-            (text.matches("the new configuration is not used").count() > before).then_some(())
+            (text.matches("configuration not reloaded").count() > before).then_some(())
         });
         let text = gate.log.text();
-        let last = text.rsplit("the new configuration is not used").next().unwrap();
+        let last = text.rsplit("configuration not reloaded").next().unwrap();
         assert!(last.contains(why), "{parts:?}: {last}");
         assert_eq!(initialize_with(&gate, "/mcp", "2025-11-25", "").status, 401, "{parts:?}");
     }
@@ -124,7 +124,7 @@ fn health_is_answered_while_every_other_thread_is_blocked() {
     let body = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"pid"}}"#;
     let mut waiting = Vec::new();
     eventually("both workers are blocked", || {
-        if gate.log.text().matches("a thread is blocked").count() >= 2 {
+        if gate.log.text().matches("thread blocked at failpoint").count() >= 2 {
             return Some(());
         }
         if waiting.len() < 8 {

@@ -53,16 +53,16 @@ fn a_policy_decides_and_changes_while_agents_are_connected() {
     eventually("the new policy decides", || (verdict(&agent, "pid") == "sent").then_some(()));
     assert_eq!(verdict(&agent, "echo"), "policy_denied (default deny)");
 
-    // One with a mistake, and one that fails its own test, never become active.
+    // An invalid document, and one that fails its own test, never become active.
     change("version: '1'\ndefault: alow\n");
-    gate.log.wait_for("the new configuration is not used");
+    gate.log.wait_for("configuration not reloaded");
     assert_eq!(verdict(&agent, "pid"), "sent");
     let wrong = "tests:\n  - { call: { tool: echo }, expect: allow }\n";
     change(&format!("{}{wrong}", ECHO_ALONE.replace("echo", "pid")));
     gate.log.wait_for("test `");
     assert_eq!(verdict(&agent, "pid"), "sent");
     let metrics = get(&gate.admin(), "/metrics").body;
-    assert!(metrics.contains("reloads_total{result=\"refused\"} 2"), "{metrics}");
+    assert!(metrics.contains("reloads_total{result=\"rejected\"} 2"), "{metrics}");
     assert!(metrics.contains("reloads_total{result=\"ok\"} 1"), "{metrics}");
 }
 
@@ -75,9 +75,9 @@ fn a_policy_that_cannot_be_used_ends_the_start() {
         let home = Home::new();
         fs::write(home.path("policy.yaml"), document).unwrap();
         let output = home.run(&["serve", "--policy", "policy.yaml"]);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(words), "{said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(printed.contains(words), "{printed}");
     }
     let output = Home::new().run(&["serve", "--policy", "no-such-file.yaml"]);
     assert_eq!(output.status.code(), Some(2));
@@ -173,7 +173,7 @@ fn a_grant_that_is_taken_out_bites_at_once() {
 }
 
 #[test]
-fn a_policy_for_nobody_is_wrong_usage() {
+fn a_policy_for_local_mode_with_grants_is_wrong_usage() {
     let home = Home::new();
     fs::write(home.path("policy.yaml"), ECHO_ALONE).unwrap();
     home.configure("version: 1\ngrants: [{ label: two, token: 'env:TWO' }]\n");

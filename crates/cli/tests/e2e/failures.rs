@@ -1,4 +1,4 @@
-//! Servers that fail: the agent is told what happened, whether the tool may have run, and the next
+//! Servers that fail: the answer states what happened and whether the tool may have run, and the next
 //! call works as soon as the server does.
 
 use std::net::TcpListener;
@@ -6,12 +6,13 @@ use std::net::TcpListener;
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, initialize, opening, post_head};
+use crate::api::Api;
 use crate::gate::{Gate, Home, eventually, is_gone};
 use crate::peer::{Peer, gate_with_peer};
 use crate::upstream::Upstream;
 use crate::wire::{Connection, get};
 
-/// Checks a tool result that tells of a failure; its text.
+/// Checks a tool result that reports a failure; its text.
 #[track_caller]
 fn failed(result: &Value, code: &str, effect: &str) -> String {
     assert_eq!(result["isError"], true, "{result}");
@@ -22,7 +23,7 @@ fn failed(result: &Value, code: &str, effect: &str) -> String {
     text.to_owned()
 }
 
-/// The words with which an `initialize` fails because the server cannot be reached.
+/// The error of an `initialize` whose server cannot be reached.
 #[track_caller]
 fn not_opened(gate: &Gate, server: &str) -> String {
     let reply = initialize(gate, server, "2025-11-25");
@@ -52,26 +53,27 @@ fn servers_that_do_not_start() {
     let gate = Gate::start_in(home, &config);
     let agent = Agent::open(&gate, "good");
 
-    let said = not_opened(&gate, "missing");
-    assert!(said.contains("no command `no-such-program` in PATH"), "{said}");
-    assert!(said.contains("install it or write its full path"), "{said}");
-    let said = not_opened(&gate, "nowhere");
-    assert!(said.contains("`/no/such/folder` does not exist"), "{said}");
-    let said = not_opened(&gate, "bad");
-    assert!(said.contains("exited with code 3"), "{said}");
-    assert!(!said.contains("my database is missing"), "{said}");
+    let printed = not_opened(&gate, "missing");
+    assert!(printed.contains("no command `no-such-program` in PATH"), "{printed}");
+    assert!(printed.contains("install it or write its full path"), "{printed}");
+    let printed = not_opened(&gate, "nowhere");
+    assert!(printed.contains("`/no/such/folder` does not exist"), "{printed}");
+    let printed = not_opened(&gate, "bad");
+    assert!(printed.contains("exited with code 3"), "{printed}");
+    assert!(!printed.contains("my database is missing"), "{printed}");
     gate.log.wait_for("my database is missing");
     assert_eq!(bad.started().len(), 1);
 
     // It is not started again and again.
-    let said = not_opened(&gate, "bad");
+    let printed = not_opened(&gate, "bad");
     assert!(
-        said.contains("the next attempt is delayed") && said.contains("Try again in 1 s"),
-        "{said}"
+        printed.contains("the next attempt is delayed") && printed.contains("Try again in 1 s"),
+        "{printed}"
     );
+    assert!(printed.contains("exited with code 3"), "the cause is known: {printed}");
     assert_eq!(bad.started().len(), 1);
     eventually("it is tried again after the pause", || {
-        not_opened(&gate, "bad").contains("exited with code 3").then_some(())
+        (!not_opened(&gate, "bad").contains("delayed")).then_some(())
     });
     assert_eq!(bad.started().len(), 2);
     assert!(agent.works(), "another server is not disturbed");
@@ -102,18 +104,18 @@ fn a_child_that_dies_in_the_middle_of_a_call() {
     assert_eq!(result["structuredContent"]["arguments"], json!({"n": 1}));
     assert_eq!(peer.started().len(), 3);
     let calls = |tool| {
-        let heard = peer.heard();
-        heard.iter().filter(|message| message["params"]["name"] == tool).count()
+        let received = peer.received();
+        received.iter().filter(|message| message["params"]["name"] == tool).count()
     };
     assert_eq!((calls("crash"), calls("echo")), (1, 1), "nothing is sent twice");
 
     let metrics = get(&gate.admin(), "/metrics").body;
-    let counted = r#"toolgate_requests_total{server="peer",outcome="unknown"} 1"#;
+    let counted = r#"toolgate_upstream_requests_total{server="peer",result="unknown"} 1"#;
     assert!(metrics.contains(counted), "{metrics}");
 }
 
 #[test]
-fn a_call_that_takes_too_long_is_given_up_and_the_server_told() {
+fn a_call_that_times_out_is_cancelled_upstream() {
     let tools = "timeout: 60s, tools: { slow: { timeout: 1s } }";
     let (gate, peer) = gate_with_peer("", "", tools);
     let agent = Agent::open(&gate, "peer");
@@ -121,8 +123,8 @@ fn a_call_that_takes_too_long_is_given_up_and_the_server_told() {
     assert!(text.contains("did not answer within 1s"), "{text}");
 
     let cancelled = peer.hears("notifications/cancelled");
-    let heard = peer.heard();
-    let call = heard.iter().find(|message| message["params"]["name"] == "slow").unwrap();
+    let received = peer.received();
+    let call = received.iter().find(|message| message["params"]["name"] == "slow").unwrap();
     assert_eq!(cancelled["params"]["requestId"], call["id"]);
     assert_eq!(agent.says("pid"), peer.started()[0].to_string(), "the child is still of use");
 
@@ -144,8 +146,8 @@ fn a_cancel_of_the_agent_reaches_the_server() {
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"bored"}}"#;
     assert_eq!(agent.send(cancel).status, 202);
     let cancelled = peer.hears("notifications/cancelled");
-    let heard = peer.heard();
-    let sent = heard.iter().find(|message| message["params"]["name"] == "slow").unwrap();
+    let received = peer.received();
+    let sent = received.iter().find(|message| message["params"]["name"] == "slow").unwrap();
     assert_eq!(cancelled["params"], json!({"requestId": sent["id"], "reason": "bored"}));
     peer.go();
     assert!(call.reply().body.contains("at last"));
@@ -154,8 +156,8 @@ fn a_cancel_of_the_agent_reaches_the_server() {
 #[test]
 fn a_child_that_says_nothing_is_ended() {
     let (gate, peer) = gate_with_peer("", "silent", "start_timeout: 300ms");
-    let said = not_opened(&gate, "peer");
-    assert!(said.contains("no handshake within 300ms"), "{said}");
+    let printed = not_opened(&gate, "peer");
+    assert!(printed.contains("no handshake within 300ms"), "{printed}");
     let child = peer.started()[0];
     eventually("the child is killed", || is_gone(child).then_some(()));
 }
@@ -177,10 +179,10 @@ fn an_http_server_that_is_not_there() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let gate =
         Gate::start(&format!("servers: {{ dead: {{ url: 'http://{address}/mcp?k=s3cret' }} }}"));
-    let said = not_opened(&gate, "dead");
-    assert!(said.contains(&format!("connection refused at http://{address}")), "{said}");
-    assert!(said.contains("is the server running?"), "{said}");
-    assert!(!said.contains("s3cret") && !gate.log.text().contains("s3cret"));
+    let printed = not_opened(&gate, "dead");
+    assert!(printed.contains(&format!("connection refused at http://{address}")), "{printed}");
+    assert!(printed.contains("is the server running?"), "{printed}");
+    assert!(!printed.contains("s3cret") && !gate.log.text().contains("s3cret"));
 }
 
 #[test]
@@ -196,4 +198,31 @@ fn an_http_server_that_goes_away_and_comes_back() {
     let upstream = Upstream::start_at(&address);
     assert_eq!(agent.call("any", &json!({"n": 1}))["structuredContent"]["arguments"]["n"], 1);
     assert!(!upstream.requests().is_empty());
+}
+
+#[test]
+fn a_server_that_starts_slowly_is_seen_by_an_agent_that_lists_once() {
+    let home = Home::new();
+    let slow = Peer::new(&home, "slow");
+    let [script, folder] = slow.arguments();
+    // Longer than the answer to `initialize` waits.
+    let line = format!("sleep 2.5; exec sh '{script}' '{folder}' listing");
+    let config = format!("servers:\n  slow: {{ command: sh, args: [-c, \"{line}\"] }}\n");
+    let listed = |gate: &Gate| {
+        let agent = Agent::open_at(gate, "/mcp", "2025-11-25").unwrap();
+        let tools = agent.request("tools/list", &json!({}))["result"]["tools"].clone();
+        let names = tools.as_array().unwrap().iter().map(|tool| tool["name"].clone());
+        names.filter(|name| name == "slow__echo").count()
+    };
+    let mut gate = Gate::start_in(home, &config);
+    assert_eq!(listed(&gate), 1);
+    let servers = Api::admin(&gate).get("servers");
+    let server = &servers["items"][0];
+    assert_eq!(server["tools"], 2, "{server}");
+    assert!(server["command"].as_str().unwrap().starts_with("sh -c 'sleep 2.5;"), "{server}");
+    assert_eq!(gate.stop().0, Some(0));
+
+    // After a restart the list is there before the server is.
+    let gate = Gate::start_in(gate.into_home(), &config);
+    assert_eq!(listed(&gate), 1);
 }

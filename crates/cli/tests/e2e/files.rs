@@ -31,14 +31,14 @@ fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// What a start that must fail says.
+/// The stderr of a start that must fail.
 #[track_caller]
 fn refused(home: &Home) -> String {
     let output = home.run(&["serve", "--ready-json"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{printed}");
     assert!(output.stdout.is_empty());
-    said
+    printed
 }
 
 fn trusted(home: &Home) -> Vec<(&'static str, PathBuf)> {
@@ -61,9 +61,9 @@ fn files_that_others_can_write_are_refused_with_what_to_type() {
     for (what, path) in trusted(&home) {
         let before = fs::metadata(&path).unwrap().permissions();
         mode(&path, before.mode() | 0o002);
-        let said = refused(&home);
+        let printed = refused(&home);
         let typed = format!("chmod o-w {}", path.display());
-        assert!(said.contains(&typed), "{what}: {said}");
+        assert!(printed.contains(&typed), "{what}: {printed}");
         fs::set_permissions(&path, before).unwrap();
     }
     let mut gate = Gate::start_in(home, CONFIG);
@@ -79,9 +79,9 @@ fn files_of_another_user_are_refused_with_what_to_type() {
     let home = furnished();
     for (what, path) in trusted(&home) {
         chown(&path, Some(OTHER), None).unwrap();
-        let said = refused(&home);
+        let printed = refused(&home);
         let typed = format!("chown 0 {}", path.display());
-        assert!(said.contains(&typed), "{what}: {said}");
+        assert!(printed.contains(&typed), "{what}: {printed}");
         chown(&path, Some(0), None).unwrap();
     }
     // A link that another user can turn elsewhere.
@@ -106,9 +106,9 @@ fn nothing_is_imported_that_others_can_write() {
         fs::write(&path, text).unwrap();
         mode(&path, 0o666);
         let output = home.run(&["import", path.to_str().unwrap()]);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(&format!("chmod o-w {}", path.display())), "{said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(printed.contains(&format!("chmod o-w {}", path.display())), "{printed}");
         assert!(output.stdout.is_empty());
     }
 }
@@ -122,7 +122,7 @@ fn a_link_of_ones_own_is_judged_by_its_target() {
     assert!(refused(&home).contains("chmod o-w"));
     mode(&home.path("real.yaml"), 0o644);
     let command = home.command(&["serve", "--ready-json"]);
-    let mut gate = Gate::run(home, command).unwrap_or_else(|(_, said)| panic!("{said}"));
+    let mut gate = Gate::run(home, command).unwrap_or_else(|(_, printed)| panic!("{printed}"));
     assert_eq!(gate.stop().0, Some(0));
 }
 
@@ -148,21 +148,21 @@ fn a_file_that_became_writable_is_not_read_again() {
         mode(&path, 0o666);
         let before = gate.log.text().len();
         gate.signal(Signal::HUP);
-        let said = crate::gate::eventually("the file is refused", || {
-            let said = gate.log.text().split_off(before);
-            said.contains("the one before stays active").then_some(said)
+        let printed = crate::gate::eventually("the file is refused", || {
+            let printed = gate.log.text().split_off(before);
+            printed.contains("the previous one stays active").then_some(printed)
         });
         crate::gate::eventually("with what to type", || {
             gate.log.text().split_off(before).contains("chmod o-w").then_some(())
         });
-        assert!(!said.contains("was read again"), "{said}");
+        assert!(!printed.contains("configuration reloaded"), "{printed}");
         assert_eq!(opens(TOKEN), 200);
         mode(&path, 0o644);
     }
     // Also if its text is another.
     let with_more = format!("version: 1\n{LISTEN}\n{CONFIG}local: off\npeople: []\n");
     fs::write(gate.home.file(), with_more).unwrap();
-    gate.log.wait_for("the configuration was read again");
+    gate.log.wait_for("configuration reloaded");
     assert_eq!(api.get("people")["items"].as_array().unwrap().len(), 1);
     assert_eq!(initialize(&gate, "none", NEWEST).status, 401);
 }
@@ -176,9 +176,9 @@ fn verbs_trust_no_folder_of_others_either() {
         let before = fs::metadata(&path).unwrap().permissions();
         mode(&path, before.mode() | 0o002);
         let output = gate.home.run(&["freeze", "--all"]);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{}: {said}", path.display());
-        assert!(said.contains(&format!("chmod o-w {}", path.display())), "{said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}: {printed}", path.display());
+        assert!(printed.contains(&format!("chmod o-w {}", path.display())), "{printed}");
         fs::set_permissions(&path, before).unwrap();
     }
     assert_eq!(gate.home.run(&["freeze", "--all"]).status.code(), Some(0));
@@ -233,25 +233,25 @@ fn results_are_not_written_through_a_link_of_another_user() {
         let policy = home.path("pl.json");
         fs::write(&policy, r#"{"version":"1","default":"allow"}"#).unwrap();
         let output = home.run(&["policy", "import", "--write", "out.yaml", "pl.json"]);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains("is a link that the user 65534 has made"), "{said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(printed.contains("is a link that the user 65534 has made"), "{printed}");
         assert_eq!(fs::read_to_string(home.path("target")).unwrap(), "theirs");
     }
 }
 
 #[test]
-fn a_token_is_not_sent_to_whoever_listens_where_a_gateway_was() {
+fn a_token_is_not_sent_to_another_program_on_the_old_address() {
     let mut gate = Gate::start("");
     gate.signal(Signal::KILL);
     gate.wait();
     let data = gate.home.path(".local/share/toolgate");
-    assert!(data.join("serve.json").exists(), "it said no farewell");
+    assert!(data.join("serve.json").exists(), "it was killed");
     let somebody = std::net::TcpListener::bind(gate.admin()).unwrap();
     somebody.set_nonblocking(true).unwrap();
     let output = gate.home.run(&["freeze", "--all"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("no gateway runs on the data folder"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("no gateway runs on the data folder"), "{printed}");
     assert!(somebody.accept().is_err(), "nothing was sent there");
 }

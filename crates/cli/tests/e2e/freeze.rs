@@ -1,4 +1,4 @@
-//! Freezes: of sessions too, twice, and while the configuration has a mistake.
+//! Freezes: of sessions too, twice, and while the configuration is invalid.
 
 use std::fs;
 
@@ -72,7 +72,7 @@ fn what_is_frozen_already_keeps_its_id() {
 }
 
 #[test]
-fn verbs_work_while_the_configuration_has_a_mistake() {
+fn verbs_work_while_the_configuration_is_invalid() {
     for broken in [
         "version: 1\ndata: ./elsewhere\nlisen: {}\n",
         "version: 1\ndata: ./elsewhere\nlisten: { mcp: [\n",
@@ -85,8 +85,8 @@ fn verbs_work_while_the_configuration_has_a_mistake() {
         fs::write(gate.home.file(), broken).unwrap();
         let run = |words: &[&str]| {
             let output = gate.home.run(words);
-            let said = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(output.status.code(), Some(0), "{words:?} with {broken:?}: {said}");
+            let printed = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(0), "{words:?} with {broken:?}: {printed}");
             String::from_utf8(output.stdout).unwrap()
         };
         let made: Value = serde_json::from_str(&run(&["freeze", "--all", "-o", "json"])).unwrap();

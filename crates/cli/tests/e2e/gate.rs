@@ -1,4 +1,4 @@
-//! Starting and stopping `toolgate`, and reading what it says.
+//! Starts and stops `toolgate`, and reads its output.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -34,7 +34,7 @@ pub(crate) struct Gate {
     stderr: Option<JoinHandle<()>>,
 }
 
-/// What a process has said on stderr so far.
+/// The stderr of a process so far.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<(Mutex<String>, Condvar)>);
 
@@ -60,7 +60,7 @@ impl Home {
         fs::rename(new, self.file()).unwrap();
     }
 
-    /// `toolgate` with nothing but these words, in an environment with nothing but this home.
+    /// `toolgate` with only these arguments, in an environment with only this home.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
         command
@@ -100,16 +100,17 @@ impl Gate {
         Self::start_as(home, config, |_| {})
     }
 
-    /// The same, with more words or variables.
+    /// The same, with more arguments or variables.
     pub(crate) fn start_as(home: Home, config: &str, adapt: impl FnOnce(&mut Command)) -> Self {
         home.configure(&configuration(config));
         let mut command = home.command(&["serve", "--ready-json"]);
         adapt(&mut command);
-        Self::run(home, command)
-            .unwrap_or_else(|(status, log)| panic!("toolgate ended with {status} and said:\n{log}"))
+        Self::run(home, command).unwrap_or_else(|(status, log)| {
+            panic!("toolgate ended with {status} and printed:\n{log}")
+        })
     }
 
-    /// Starts `command`; its exit and its words if it ends before it is ready.
+    /// Starts `command`; its exit status and stderr if it ends before it is ready.
     pub(crate) fn run(home: Home, mut command: Command) -> Result<Self, (ExitStatus, String)> {
         let mut child = command.spawn().unwrap();
         let log = Log::default();
@@ -140,7 +141,7 @@ impl Gate {
         self.child.id()
     }
 
-    /// How much memory it has, as the kernel counts it.
+    /// Its resident memory.
     pub(crate) fn resident_kib(&self) -> usize {
         self.memory_kib("VmRSS:")
     }
@@ -226,7 +227,7 @@ impl Drop for Gate {
             thread::sleep(STEP);
         }
         if thread::panicking() {
-            println!("=== what toolgate said ===\n{}", self.log.text());
+            println!("=== what toolgate printed ===\n{}", self.log.text());
         }
     }
 }
@@ -252,7 +253,7 @@ impl Log {
         self.0.0.lock().unwrap().clone()
     }
 
-    /// Waits until this was said.
+    /// Waits until this was printed.
     #[track_caller]
     pub(crate) fn wait_for(&self, words: &str) {
         let (text, changed) = &*self.0;
@@ -260,7 +261,7 @@ impl Log {
         let waiting = |text: &mut String| !text.contains(words);
         let (text, timeout) = changed.wait_timeout_while(text, GUARD, waiting).unwrap();
         drop(text);
-        assert!(!timeout.timed_out(), "never said: {words}");
+        assert!(!timeout.timed_out(), "never printed: {words}");
     }
 
     /// Waits for the line that has all of this.
@@ -288,7 +289,7 @@ pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> 
     }
 }
 
-/// Whether a process is gone. One that nobody has reaped yet is gone too.
+/// Whether a process is gone. A zombie is gone too.
 pub(crate) fn is_gone(pid: u32) -> bool {
     let Ok(stat) = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")) else {
         return true;

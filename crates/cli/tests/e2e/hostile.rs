@@ -16,22 +16,22 @@ use crate::upstream::read;
 use crate::wire::Connection;
 
 /// A server over HTTP with a list of tools as text and fixed results.
-struct Server {
-    address: String,
+pub(crate) struct Server {
+    pub(crate) address: String,
     called: Arc<Mutex<Vec<String>>>,
 }
 
 /// What a server is made of.
-struct Script {
-    newer: bool,
+pub(crate) struct Script {
+    pub(crate) newer: bool,
     /// The text of its list.
-    tools: String,
+    pub(crate) tools: String,
     /// Results of its tools; others have an empty one.
-    results: HashMap<&'static str, Value>,
+    pub(crate) results: HashMap<&'static str, Value>,
 }
 
 impl Server {
-    fn start(script: Script) -> Self {
+    pub(crate) fn start(script: Script) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let called = Arc::new(Mutex::new(Vec::new()));
@@ -56,7 +56,7 @@ impl Server {
     }
 }
 
-fn tool(name: &str) -> String {
+pub(crate) fn tool(name: &str) -> String {
     json!({"name": name, "inputSchema": {"type": "object"}}).to_string()
 }
 
@@ -230,7 +230,7 @@ fn a_definition_that_nests_too_deep_spoils_no_list() {
 const GREEDY: (&str, &str) = ("GREEDY", "a-token-of-an-agent-that-is-greedy");
 const OTHER: (&str, &str) = ("OTHER", "a-token-of-an-agent-that-is-not");
 
-fn two_grants(home: Home, limits: &str, servers: &str) -> (Gate, Agent, Agent) {
+pub(crate) fn two_grants(home: Home, limits: &str, servers: &str) -> (Gate, Agent, Agent) {
     let config = format!(
         "policies:\n  open: {{ version: '1', default: allow }}\n\
          grants:\n  - {{ label: greedy, token: 'env:GREEDY', policy: open }}\n  \

@@ -7,7 +7,7 @@ use crate::gate::{Gate, Home};
 use crate::peer::Peer;
 use crate::wire::{Connection, Events, Reply, ask};
 
-const TOKENS: [(&str, &str); 2] = [
+pub(crate) const TOKENS: [(&str, &str); 2] = [
     ("MINE", "token-of-the-grant-mine-0123456789"),
     ("OTHER", "token-of-the-grant-other-012345678"),
 ];
@@ -15,7 +15,8 @@ const MINE: &str = TOKENS[0].1;
 const OTHER: &str = TOKENS[1].1;
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-fn gate(keys: &str) -> (Gate, Peer) {
+/// A gateway with one server that has these further keys, and two grants that may do anything.
+pub(crate) fn two_grants(keys: &str) -> (Gate, Peer) {
     let home = Home::new();
     let peer = Peer::new(&home, "peer");
     let config = format!(
@@ -56,7 +57,7 @@ fn called(gate: &Gate, token: &str, headers: &str, params: Value) -> Reply {
 
 #[test]
 fn an_agent_session_is_worth_nothing_with_another_token() {
-    let (gate, peer) = gate("");
+    let (gate, peer) = two_grants("");
     let mine = Agent::open_with(&gate, "peer", MINE);
     let mut thief = Agent::open_with(&gate, "peer", OTHER);
     let own = std::mem::replace(&mut thief.session, mine.session.clone());
@@ -65,7 +66,7 @@ fn an_agent_session_is_worth_nothing_with_another_token() {
     let listen = format!("Accept: text/event-stream\r\n{bearer}");
     assert_eq!(thief.get(&listen).head().status, 404);
     assert_eq!(thief.delete_with(&bearer).status, 404);
-    let pinged = peer.heard().iter().any(|message| message["method"] == "ping");
+    let pinged = peer.received().iter().any(|message| message["method"] == "ping");
     assert!(!pinged, "nothing of it has reached the server");
     assert!(mine.works(), "it was not ended");
     // Without a token, or on another endpoint, it is not there either.
@@ -79,7 +80,7 @@ fn an_agent_session_is_worth_nothing_with_another_token() {
 
 #[test]
 fn a_stream_is_resumed_by_its_own_agent_session_alone() {
-    let (gate, peer) = gate("");
+    let (gate, peer) = two_grants("");
     let mine = Agent::open_with(&gate, "peer", MINE);
     let thief = Agent::open_with(&gate, "peer", OTHER);
     let mut call = Events::of(mine.begin_call("slow", &json!({})));
@@ -101,34 +102,37 @@ fn a_stream_is_resumed_by_its_own_agent_session_alone() {
 }
 
 #[test]
-fn progress_reaches_whoever_asked_and_nobody_else() {
-    let (gate, _peer) = gate("instances: shared");
+fn progress_reaches_only_its_caller() {
+    let (gate, _peer) = two_grants("instances: shared");
     let mine = Agent::open_with(&gate, "peer", MINE);
     let other = Agent::open_with(&gate, "peer", OTHER);
     let listen = format!("Accept: text/event-stream\r\n{}", other.authorization());
-    let mut heard = Events::of(other.get(&listen));
+    let mut received = Events::of(other.get(&listen));
     // Both use the same token for the same server.
     for agent in [&mine, &other] {
         let mut events = Events::of(agent.begin_call("progress", &json!({"progressToken": "p"})));
-        let told: Vec<_> = std::iter::from_fn(|| events.next()).map(|event| event.data).collect();
-        let progress = told.iter().filter(|data| data.contains("notifications/progress")).count();
-        assert_eq!(progress, 1, "{told:?}");
+        let reported: Vec<_> =
+            std::iter::from_fn(|| events.next()).map(|event| event.data).collect();
+        let progress =
+            reported.iter().filter(|data| data.contains("notifications/progress")).count();
+        assert_eq!(progress, 1, "{reported:?}");
     }
     other.call("notify", &json!({}));
-    let first = std::iter::from_fn(|| heard.next()).find(|event| !event.data.is_empty()).unwrap();
+    let first =
+        std::iter::from_fn(|| received.next()).find(|event| !event.data.is_empty()).unwrap();
     assert!(first.data.contains("list_changed"), "{}", first.data);
 }
 
 #[test]
-fn a_subscription_is_not_for_others_to_hear_or_to_end() {
-    let (gate, _peer) = gate("instances: shared");
+fn a_subscription_belongs_to_its_agent() {
+    let (gate, _peer) = two_grants("instances: shared");
     let mine = Agent::open_with(&gate, "peer", MINE);
     let mut thief = Agent::open_with(&gate, "peer", OTHER);
     let listen = |agent: &Agent| {
         let headers = format!("Accept: text/event-stream\r\n{}", agent.authorization());
         Events::of(agent.get(&headers))
     };
-    let (mut heard, mut overheard) = (listen(&mine), listen(&thief));
+    let (mut received, mut overheard) = (listen(&mine), listen(&thief));
     let about = json!({"uri": "demo://mine"});
     assert_eq!(mine.request("resources/subscribe", &about)["result"], json!({}));
     let own = std::mem::replace(&mut thief.session, mine.session.clone());
@@ -138,11 +142,11 @@ fn a_subscription_is_not_for_others_to_hear_or_to_end() {
         assert_eq!(thief.send(&body.to_string()).status, 404, "{what}");
     }
     thief.session = own;
-    // In its own agent session it may say that it wants to hear no more, which changes nothing.
+    // In its own agent session it may unsubscribe, which changes nothing.
     assert_eq!(thief.request("resources/unsubscribe", &about)["result"], json!({}));
     thief.call("update", &json!({}));
     thief.call("notify", &json!({}));
-    let (_, first) = heard.message().unwrap();
+    let (_, first) = received.message().unwrap();
     assert_eq!(first["params"]["uri"], "demo://mine", "{first}");
     let (_, first) = overheard.message().unwrap();
     assert_eq!(first["method"], "notifications/tools/list_changed", "{first}");
@@ -150,7 +154,7 @@ fn a_subscription_is_not_for_others_to_hear_or_to_end() {
 
 #[test]
 fn the_id_of_a_subscription_is_worth_nothing_with_another_token() {
-    let (gate, peer) = gate("instances: shared");
+    let (gate, peer) = two_grants("instances: shared");
     // Everybody gives his request the same id, which is that of the subscription.
     let listen = |token: &str, uris: &[&str]| {
         let wanted = json!({"notifications": {"resourceSubscriptions": uris}});
@@ -160,9 +164,9 @@ fn the_id_of_a_subscription_is_worth_nothing_with_another_token() {
         events
     };
     let hears = |events: &mut Events, uri: &str| {
-        let (_, told) = events.message().unwrap();
-        let tag = &told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
-        assert_eq!((&told["params"]["uri"], tag), (&json!(uri), &json!(7)), "{told}");
+        let (_, reported) = events.message().unwrap();
+        let tag = &reported["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
+        assert_eq!((&reported["params"]["uri"], tag), (&json!(uri), &json!(7)), "{reported}");
     };
     let update = || {
         let reply = called(&gate, OTHER, "", json!({"name": "update", "arguments": {}}));
@@ -173,7 +177,7 @@ fn the_id_of_a_subscription_is_worth_nothing_with_another_token() {
     update();
     hears(&mut mine, "demo://mine");
     hears(&mut other, "demo://other");
-    // Whoever cancels under the id, or hangs up on a subscription to the same, ends his own.
+    // An agent that cancels under the id, or ends a subscription to the same, ends only its own.
     let cancel =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
     let (body, address) = (cancel.to_string(), gate.mcp());
@@ -192,8 +196,8 @@ fn the_id_of_a_subscription_is_worth_nothing_with_another_token() {
 }
 
 #[test]
-fn a_parked_call_goes_on_for_its_own_grant_alone() {
-    let (gate, peer) = gate("");
+fn a_parked_call_continues_only_for_its_own_grant() {
+    let (gate, peer) = two_grants("");
     let last = |mut events: Events| {
         let mut last = Value::Null;
         while let Some(event) = events.next() {
@@ -215,13 +219,13 @@ fn a_parked_call_goes_on_for_its_own_grant_alone() {
     assert_eq!((stolen.status, &stolen.json()["error"]["code"]), (400, &json!(-32602)));
     let answer = last(Events::of(modern(&gate, MINE, "", "tools/call", retry)));
     assert_eq!(answer["result"]["structuredContent"]["result"]["answer"], 42, "{answer}");
-    let calls = peer.heard().iter().filter(|it| it["method"] == "tools/call").count();
+    let calls = peer.received().iter().filter(|it| it["method"] == "tools/call").count();
     assert_eq!(calls, 1);
 }
 
 #[test]
 fn grants_without_sessions_share_no_child_and_no_cache() {
-    let (gate, _peer) = gate("");
+    let (gate, _peer) = two_grants("");
     let pid = |token: &str| {
         let headers = "Toolgate-Session: the-same\r\n";
         let reply = called(&gate, token, headers, json!({"name": "pid", "arguments": {}}));

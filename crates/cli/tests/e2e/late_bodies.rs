@@ -85,7 +85,7 @@ fn no_call_is_made_with_a_token_that_ended_before_the_body_did() {
         let reply = late.reply();
         assert_eq!(reply.status, 401, "{method}{rest}: {reply:?}");
     }
-    assert!(!peer.heard().iter().any(|message| message["method"] == "tools/call"));
+    assert!(!peer.received().iter().any(|message| message["method"] == "tools/call"));
 }
 
 #[test]

@@ -24,6 +24,9 @@ fn each_path_on_its_own_listener() {
         (&mcp, "/", 404, "/mcp/<server>"),
         (&mcp, "/mcp/peer/", 404, "/mcp/<server>"),
         (&mcp, "/mcp/%70eer", 404, "/mcp/<server>"),
+        (&mcp, "/register", 404, "Authorization: Bearer"),
+        (&mcp, "/.well-known/oauth-protected-resource/mcp", 404, r#""error":"access_denied""#),
+        (&mcp, "/.well-known/oauth-authorization-server", 404, "toolgate does not use OAuth"),
         (&admin, "/healthz", 200, "ok\n"),
         (&admin, "/readyz", 200, "ready\n"),
         (&admin, "/metrics", 200, "# EOF\n"),
@@ -95,7 +98,7 @@ fn who_may_come_in() {
 }
 
 #[test]
-fn heads_that_are_none_end_their_connection_only() {
+fn invalid_heads_end_only_their_connection() {
     let gate = Gate::start("");
     let mut kept = Connection::open(&gate.mcp());
     let long = "x".repeat(40_000);
@@ -145,15 +148,15 @@ fn a_head_that_does_not_end_is_not_waited_for() {
         for begun in ["", "GET /healthz HT", "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: "] {
             let mut connection = Connection::open(&address);
             connection.send(begun.as_bytes());
-            let said = String::from_utf8(connection.rest()).unwrap();
-            assert!(!said.contains("200 OK"), "{begun}: {said}");
+            let printed = String::from_utf8(connection.rest()).unwrap();
+            assert!(!printed.contains("200 OK"), "{begun}: {printed}");
         }
         assert!(get(&address, "/healthz").status < 502);
     }
 }
 
 #[test]
-fn a_connection_too_many_is_told() {
+fn a_connection_too_many_is_refused() {
     let gate = Gate::start("limits: { connections: 2 }");
     let open = || {
         let mut connection = Connection::open(&gate.mcp());
@@ -186,7 +189,7 @@ fn the_limit_of_open_files_is_raised() {
         .env("HOME", inner.get_current_dir().unwrap())
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped());
-    let gate = Gate::run(home, command).map_err(|(_, said)| said).unwrap();
+    let gate = Gate::run(home, command).map_err(|(_, printed)| printed).unwrap();
     let limits = fs::read_to_string(format!("/proc/{}/limits", gate.pid())).unwrap();
     let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
     let numbers: Vec<&str> = line.split_whitespace().filter(|w| !w.contains(' ')).collect();

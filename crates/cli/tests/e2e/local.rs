@@ -31,7 +31,7 @@ fn a_new_grant_of_the_file_ends_it_every_time() {
     assert!(is_open(&gate));
     // A file that cannot be used ends nothing.
     gate.configure(&format!("policies: {{ p: {{ file: none.yaml }} }}\n{}", with(ONE)));
-    gate.log.wait_for("the new configuration is not used");
+    gate.log.wait_for("configuration not reloaded");
     assert!(is_open(&gate));
     assert_eq!(Api::admin(&gate).changes(), [] as [&str; 0]);
 
@@ -39,7 +39,7 @@ fn a_new_grant_of_the_file_ends_it_every_time() {
     eventually("the first grant ends it", || (!is_open(&gate)).then_some(()));
     Api::admin(&gate).expect(200, "PUT", "local", r#"{"enabled":true}"#);
     assert!(is_open(&gate), "beside the grant that was there");
-    // The same grants are no news, not after a restart either.
+    // The same grants end nothing again, also after a restart.
     assert_eq!(gate.stop().0, Some(0));
     let mut gate = start(gate.into_home(), &with(ONE));
     assert!(is_open(&gate));

@@ -50,9 +50,9 @@ fn requests_need_no_session_and_agents_with_one_are_not_disturbed() {
             (&answer["id"], &answer["result"]["resultType"]),
             (&json!(7), &json!("complete"))
         );
-        let heard = &answer["result"]["structuredContent"];
-        assert_eq!((&heard["name"], &heard["arguments"]), (&json!("echo"), &json!({"n": 1})));
-        assert_eq!(heard["_meta"], json!({}), "what is between client and toolgate stays there");
+        let received = &answer["result"]["structuredContent"];
+        assert_eq!((&received["name"], &received["arguments"]), (&json!("echo"), &json!({"n": 1})));
+        assert_eq!(received["_meta"], json!({}), "what is between client and toolgate stays there");
         assert!(agent.works());
     }
     assert_eq!(peer.started().len(), 2, "one for the agent session, one for the grant");
@@ -146,7 +146,7 @@ fn streams_have_no_event_ids_and_hanging_up_cancels() {
     peer.is_called("slow");
     drop(hung_up);
     let cancelled = peer.hears("notifications/cancelled");
-    let call = peer.heard().into_iter().find(|it| it["params"]["name"] == "slow").unwrap();
+    let call = peer.received().into_iter().find(|it| it["params"]["name"] == "slow").unwrap();
     assert_eq!(cancelled["params"]["requestId"], call["id"]);
 }
 
@@ -173,9 +173,9 @@ fn a_question_of_the_server_is_answered_with_the_next_request() {
     let answer = last(Events::of(begin(&gate, &headers, &body)));
     let result = &answer["result"];
     assert_eq!((&answer["id"], &result["resultType"]), (&json!(8), &json!("complete")));
-    assert_eq!(result["structuredContent"]["result"]["answer"], 42, "what the server heard");
+    assert_eq!(result["structuredContent"]["result"]["answer"], 42, "what the server received");
     let again = send(&gate, &headers, &body);
     assert_eq!((again.status, &again.json()["error"]["code"]), (400, &json!(-32602)));
-    let calls = peer.heard().iter().filter(|it| it["method"] == "tools/call").count();
+    let calls = peer.received().iter().filter(|it| it["method"] == "tools/call").count();
     assert_eq!(calls, 1, "one call, however many requests");
 }

@@ -84,7 +84,9 @@ fn forty_sessions_of_a_grant_that_may_nothing_start_no_child() {
                 assert_eq!(reply.status, 200, "{reply:?}");
             }
         }
-        assert_eq!(peer.started(), Vec::<u32>::new(), "{keys}");
+        // toolgate itself lists the shared server.
+        let own = usize::from(!keys.is_empty());
+        assert_eq!(peer.started().len(), own, "{keys}");
         let agent = Agent::open_with(&gate, "peer", MAY);
         assert!(agent.works());
         assert_eq!(peer.started().len(), 1);
@@ -146,7 +148,7 @@ fn a_grant_has_its_own_number_of_agent_sessions() {
         let reply = modern(&gate, "/mcp/peer", DENIED, session, client);
         assert_eq!(reply.status, status, "{session} {client}: {reply:?}");
     }
-    // The whole is full then, and nobody was driven out.
+    // All places are used then, and no session was evicted.
     assert_eq!(initialize(&gate, "/mcp/peer", MAY, &json!({})).status, 200);
     assert_eq!(initialize(&gate, "/mcp/peer", MAY, &json!({})).status, 503);
     for agent in &held {

@@ -2,7 +2,7 @@
 
 use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -16,10 +16,11 @@ use crate::wire::Connection;
 const TEXT: usize = 2 * 1024 * 1024;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":"mine","method":"tools/list"}"#;
 
-/// A server that sends half of a large list, and the other half as it is told.
+/// A server that sends half of a large list, and the other half on command.
 struct Halves {
     address: String,
-    rest: Sender<Rest>,
+    /// Waits until a list takes it.
+    rest: SyncSender<Rest>,
 }
 
 /// What comes of the other half.
@@ -33,15 +34,15 @@ enum Rest {
 fn halves() -> Halves {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let (rest, told) = channel();
-    let told = Arc::new(Mutex::new(told));
+    let (rest, reported) = sync_channel(0);
+    let reported = Arc::new(Mutex::new(reported));
     thread::spawn(move || {
         for stream in listener.incoming() {
-            let (stream, told) = (stream.unwrap(), Arc::clone(&told));
+            let (stream, reported) = (stream.unwrap(), Arc::clone(&reported));
             thread::spawn(move || {
                 let mut reader = BufReader::new(&stream);
                 while let Some((head, body)) = read(&mut reader) {
-                    if !answer(&stream, &head, &body, &told) {
+                    if !answer(&stream, &head, &body, &reported) {
                         return;
                     }
                 }
@@ -52,7 +53,12 @@ fn halves() -> Halves {
 }
 
 /// False if the connection is to be closed.
-fn answer(mut stream: &TcpStream, head: &str, body: &str, told: &Mutex<Receiver<Rest>>) -> bool {
+fn answer(
+    mut stream: &TcpStream,
+    head: &str,
+    body: &str,
+    reported: &Mutex<Receiver<Rest>>,
+) -> bool {
     let kind = "Content-Type: application/json\r\n";
     if !body.contains("\"id\"") {
         let status = if head.starts_with("POST") { "202 Accepted" } else { "405 No" };
@@ -78,7 +84,7 @@ fn answer(mut stream: &TcpStream, head: &str, body: &str, told: &Mutex<Receiver<
     let (first, second) = list.split_at(list.len() / 2);
     let length = list.len();
     write!(stream, "HTTP/1.1 200 OK\r\n{kind}Content-Length: {length}\r\n\r\n{first}").unwrap();
-    match told.lock().unwrap().recv().unwrap() {
+    match reported.lock().unwrap().recv().unwrap() {
         Rest::Comes => stream.write_all(second.as_bytes()).is_ok(),
         Rest::BreaksOff => false,
         Rest::IsNonsense => stream.write_all(second.replace("}]}}", "}]}]").as_bytes()).is_ok(),
@@ -105,10 +111,12 @@ fn begun(agent: &Agent, upstream: &Halves) -> Connection {
 }
 
 #[test]
-fn a_large_list_goes_on_while_it_comes() {
+fn a_large_list_is_streamed() {
     let upstream = halves();
     let gate =
         Gate::start(&format!("servers:\n  halves: {{ url: http://{} }}\n", upstream.address));
+    // The list of toolgate itself, when it starts.
+    upstream.rest.send(Rest::Comes).unwrap();
     let agent = Agent::open(&gate, "halves");
 
     let mut connection = begun(&agent, &upstream);

@@ -1,4 +1,4 @@
-//! A server over stdio: `peer.sh`, and what it has written down.
+//! A stdio server: `peer.sh`, and what it recorded.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -31,7 +31,10 @@ impl Peer {
     pub(crate) fn entry(&self, mode: &str, keys: &str) -> String {
         let Self { name, folder } = self;
         let folder = folder.display();
-        format!("  {name}: {{ command: sh, args: ['{SCRIPT}', '{folder}', '{mode}'], {keys} }}\n")
+        // A shared child has no grant.
+        let grant = if keys.contains("shared") { "" } else { "{grant}" };
+        let args = format!("['{SCRIPT}', '{folder}', '{mode}', '{grant}']");
+        format!("  {name}: {{ command: sh, args: {args}, {keys} }}\n")
     }
 
     /// What `sh` is started with, but for the mode.
@@ -39,32 +42,32 @@ impl Peer {
         [SCRIPT.to_owned(), self.folder.display().to_string()]
     }
 
-    /// The processes that were started, oldest first.
+    /// The processes that were started for agents, oldest first.
     pub(crate) fn started(&self) -> Vec<u32> {
         self.lines("started").iter().map(|line| line.parse().unwrap()).collect()
     }
 
-    /// Everything that any of them was told.
-    pub(crate) fn heard(&self) -> Vec<Value> {
+    /// Everything that any of them received.
+    pub(crate) fn received(&self) -> Vec<Value> {
         self.lines("heard").iter().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Waits until one was told this.
+    /// Waits until one received this.
     pub(crate) fn hears(&self, method: &str) -> Value {
         eventually(&format!("`{}` hears `{method}`", self.name), || {
-            self.heard().into_iter().find(|message| message["method"] == method)
+            self.received().into_iter().find(|message| message["method"] == method)
         })
     }
 
-    /// Waits until one has been told to call this tool.
+    /// Waits until one received a call of this tool.
     pub(crate) fn is_called(&self, tool: &str) {
         eventually(&format!("`{tool}` is called"), || {
-            let heard = self.heard();
-            heard.iter().any(|message| message["params"]["name"] == tool).then_some(())
+            let received = self.received();
+            received.iter().any(|message| message["params"]["name"] == tool).then_some(())
         });
     }
 
-    /// Lets a slow call go on; waits until there is one.
+    /// Continues a slow call; waits until there is one.
     pub(crate) fn go(&self) {
         let mut pipe = eventually("a slow call waits", || {
             let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap();

@@ -1,12 +1,21 @@
-# A small MCP server over stdio, as a script: peer.sh FOLDER [MODE]
+# A small MCP server over stdio, as a script: peer.sh FOLDER [MODE [GRANT]]
 #
 # FOLDER gets `started` (one process id a line) and `heard` (one message a line), and has the pipe
 # `go` on which slow calls wait. Of a message it reads only what stands where the tests put it.
+# A process with which toolgate itself lists the server starts without trouble, and records apart.
 folder=$1
 mode=${2:-}
+trouble=$mode
+case ${3:-} in
+_toolgate_-*)
+    folder=$folder/own
+    mkdir -p "$folder"
+    trouble=
+    ;;
+esac
 echo "$$" >>"$folder/started"
 
-case $mode in
+case $trouble in
 exits)
     echo "my database is missing" >&2
     exit 3
@@ -115,4 +124,4 @@ while IFS= read -r line; do
 done
 
 # Its input has ended; one that is stubborn does not care.
-while [ "$mode" = stubborn ]; do sleep 1000; done
+while [ "$trouble" = stubborn ]; do sleep 1000; done

@@ -1,4 +1,4 @@
-//! `my_permissions`: what a grant may do, as its agents are told.
+//! `my_permissions`: what a grant may do, as its agents see it.
 
 use serde_json::{Value, json};
 
@@ -64,35 +64,34 @@ fn modern(gate: &Gate, token: &str) -> Value {
     connection.reply().json()["result"].clone()
 }
 
-fn told(agent: &Agent) -> Value {
+fn reported(agent: &Agent) -> Value {
     agent.call("my_permissions", &json!({}))["structuredContent"].clone()
 }
 
 /// Each tool with its effect and rule.
-fn effects(told: &Value) -> Vec<String> {
-    let tools = told["tools"].as_array().unwrap_or_else(|| panic!("{told}"));
+fn effects(reported: &Value) -> Vec<String> {
+    let tools = reported["tools"].as_array().unwrap_or_else(|| panic!("{reported}"));
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let line = |tool: &Value| [&tool["name"], &tool["effect"], &tool["rule"]].map(text).join(" ");
     tools.iter().map(|tool| line(tool).trim_end().to_owned()).collect()
 }
 
-fn tool<'a>(told: &'a Value, name: &str) -> &'a Value {
-    let tools = told["tools"].as_array().unwrap();
-    tools.iter().find(|tool| tool["name"] == name).unwrap_or_else(|| panic!("{told}"))
+fn tool<'a>(reported: &'a Value, name: &str) -> &'a Value {
+    let tools = reported["tools"].as_array().unwrap();
+    tools.iter().find(|tool| tool["name"] == name).unwrap_or_else(|| panic!("{reported}"))
 }
 
 #[test]
-fn an_agent_is_told_what_its_grant_may_do_and_what_is_left() {
+fn an_agent_reads_what_its_grant_may_do_and_what_is_left() {
     let (gate, _program) = gate();
     let agent = Agent::open_at_with(&gate, "/mcp", TEAM);
-    let first = told(&agent);
+    let first = reported(&agent);
     assert_eq!(
         [&first["grant"], &first["identity"], &first["policy"], &first["mode"]],
         [&json!("team"), &json!("sales"), &json!("team"), &json!("enforce")]
     );
     let expected = [
         "session_list hold /tools/session_list/approve",
-        "tools_cache_reset deny (default deny)",
         "my_permissions allow",
         "find deny /tools/find/action",
         "files__echo allow",
@@ -100,7 +99,7 @@ fn an_agent_is_told_what_its_grant_may_do_and_what_is_left() {
     assert_eq!(effects(&first), expected, "as they are listed, without what is hidden");
     let classes: Vec<_> =
         first["tools"].as_array().unwrap().iter().map(|it| &it["class"]).collect();
-    assert_eq!(classes, ["read", "write", "read", "read", "other"]);
+    assert_eq!(classes, ["read", "read", "read", "other"]);
     let limit = &tool(&first, "files__echo")["limits"][0];
     let resets = limit["resets_at"].as_str().unwrap();
     assert!(resets.ends_with("T00:00:00Z"), "{resets}");
@@ -112,36 +111,36 @@ fn an_agent_is_told_what_its_grant_may_do_and_what_is_left() {
 
     for used in 1..=3 {
         agent.call("files__echo", &json!({}));
-        assert_eq!(tool(&told(&agent), "files__echo")["limits"], left(used));
+        assert_eq!(tool(&reported(&agent), "files__echo")["limits"], left(used));
     }
-    let spent = told(&agent);
-    let echo = &effects(&spent)[4];
+    let spent = reported(&agent);
+    let echo = &effects(&spent)[3];
     assert_eq!(echo, "files__echo deny /tools/echo/limits/echo_rate");
     let result = modern(&gate, TEAM);
     assert_eq!(result["resultType"], "complete");
     let (mut one, mut other) = (spent, result["structuredContent"].clone());
-    for told in [&mut one, &mut other] {
+    for reported in [&mut one, &mut other] {
         // Only what asking itself uses differs.
-        told["tools"][2]["limits"] = Value::Null;
+        reported["tools"][1]["limits"] = Value::Null;
     }
     assert_eq!(one, other, "the same in both eras");
 
     let sessions = Agent::open_at_with(&gate, "/mcp/sessions", TEAM);
-    assert_eq!(effects(&told(&sessions)), expected[..4], "what that endpoint shows");
+    assert_eq!(effects(&reported(&sessions)), expected[..3], "what that endpoint shows");
     let wrong = agent.call("my_permissions", &json!({"grant": "open"}));
     assert_eq!(wrong["_meta"]["error_code"], "invalid_arguments");
 }
 
 #[test]
-fn each_grant_is_told_of_itself() {
+fn each_grant_reads_its_own_permissions() {
     let (gate, _program) = gate();
-    let told = told(&Agent::open_at_with(&gate, "/mcp", OPEN));
+    let reported = reported(&Agent::open_at_with(&gate, "/mcp", OPEN));
     assert_eq!(
-        [&told["grant"], &told["identity"], &told["policy"], &told["mode"]],
+        [&reported["grant"], &reported["identity"], &reported["policy"], &reported["mode"]],
         [&json!("open"), &Value::Null, &json!("open"), &json!("shadow")]
     );
-    // A document in shadow hides nothing, and says what it will do once it is enforced.
-    assert_eq!(effects(&told)[5..], ["files__echo allow", "files__pid deny (hidden)"]);
+    // A document in shadow hides nothing, and reports what it will do once it is enforced.
+    assert_eq!(effects(&reported)[5..], ["files__echo allow", "files__pid deny (hidden)"]);
     let refused = Agent::open_at_with(&gate, "/mcp", NONE).call("my_permissions", &json!({}));
     assert_eq!(refused["_meta"]["rule"], "(no policy)");
 }
@@ -150,7 +149,7 @@ fn each_grant_is_told_of_itself() {
 fn it_is_decided_counted_and_written_down_like_any_call() {
     let (gate, _program) = gate();
     let agent = Agent::open_at_with(&gate, "/mcp", TEAM);
-    told(&agent);
+    reported(&agent);
     let api = Api::admin(&gate);
     let rows = eventually("both rows are written", || {
         let rows = api.get("audit?tool=my_permissions")["items"].as_array().unwrap().clone();
@@ -160,7 +159,7 @@ fn it_is_decided_counted_and_written_down_like_any_call() {
         let word = |key: &str| row[key].as_str().unwrap_or("-").to_owned();
         ["kind", "server", "grant", "decision", "outcome"].map(word).join(" ")
     };
-    let told: Vec<_> = rows.iter().map(words).collect();
-    assert_eq!(told, ["intent toolgate team allow -", "outcome toolgate team - ok"]);
+    let reported: Vec<_> = rows.iter().map(words).collect();
+    assert_eq!(reported, ["intent toolgate team allow -", "outcome toolgate team - ok"]);
     assert_eq!(rows[0]["counters"][0]["counter"], "my_permissions_rate", "{}", rows[0]);
 }

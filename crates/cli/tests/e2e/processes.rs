@@ -18,7 +18,7 @@ const DATA: &str = ".local/share/toolgate";
 const OPEN: &str = r#"{"version":"1","default":"allow"}"#;
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
-/// The store of a folder, opened by this process beside whoever else has it.
+/// The store of a folder, opened by this process in addition to others.
 fn another_process(home: &Home) -> Arc<dyn Store> {
     let owner = u64::from(std::process::id()) << 20
         | u64::from(Timestamp::now().subsec_nanosecond().unsigned_abs() >> 12);
@@ -96,9 +96,11 @@ fn what_another_process_changes_bites_on_the_next_call() {
         })
         .collect();
     let [one, two] = &agents[..] else { panic!("two agents") };
-    let calls = || peer.heard().iter().filter(|m| m["method"] == "tools/call").count();
-    let freeze =
-        |id: &str, what| Change::Freeze(Freeze { id: id.into(), what, created: Timestamp::now() });
+    let calls = || peer.received().iter().filter(|m| m["method"] == "tools/call").count();
+    let freeze = |id: &str, what| {
+        let (created, person, reason) = (Timestamp::now(), None, None);
+        Change::Freeze(Freeze { id: id.into(), what, created, person, reason })
+    };
     let deny = r#"{"version":"1","default":"allow","tools":{"echo":{"action":"deny"}}}"#;
     // Each change, and what the very next calls of both get: no time passes before what is refused.
     let steps: Vec<(Change, [&str; 2])> = vec![

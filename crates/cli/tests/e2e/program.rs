@@ -1,4 +1,4 @@
-//! A program that dials in, played by hand: says and hears whatever a test wants.
+//! A program that dials in, driven by a test message by message.
 
 use std::future::Future;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) struct Program {
     socket: Socket,
 }
 
-/// What a program that registers says of itself.
+/// The parameters of `session.register`.
 #[derive(Clone)]
 pub(crate) struct Card {
     pub(crate) uid: &'static str,
@@ -59,7 +59,7 @@ pub(crate) fn tool_of(name: &str) -> Value {
 }
 
 impl Program {
-    /// Connects; nobody has registered yet.
+    /// Connects without registering.
     pub(crate) fn dial(gate: &Gate) -> Self {
         Self::dial_at(gate, "").unwrap()
     }

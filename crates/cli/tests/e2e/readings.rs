@@ -161,9 +161,9 @@ fn a_list_that_cannot_be_read_shows_no_hidden_tool() {
         json!([{"name": "delete_account"}]),
     ];
     for list in lists {
-        let told = list.clone();
+        let reported = list.clone();
         let server = Recorder::answering(Era::Sessionful, move |message| {
-            (message["method"] == "tools/list").then(|| told.clone())
+            (message["method"] == "tools/list").then(|| reported.clone())
         });
         let gate = gate_with(POLICY, &server);
         for path in ["/mcp/web", "/mcp"] {

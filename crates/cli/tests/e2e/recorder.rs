@@ -1,4 +1,4 @@
-//! A server over HTTP of either era that records every request, and answers calls as a test says.
+//! A server over HTTP of either era that records every request, and answers calls as a test defines.
 //!
 //! Invariant: a request is in the record before any of its answer is written.
 
@@ -14,12 +14,12 @@ use crate::upstream::read;
 /// A recording server.
 pub(crate) struct Recorder {
     pub(crate) address: String,
-    heard: Arc<Mutex<Vec<Heard>>>,
+    received: Arc<Mutex<Vec<Received>>>,
 }
 
 /// One request.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
+pub(crate) struct Received {
     pub(crate) head: String,
     /// Null if the body is not JSON.
     pub(crate) message: Value,
@@ -50,8 +50,8 @@ impl Recorder {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let (record, answers) = (Arc::clone(&heard), Arc::new(answers));
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let (record, answers) = (Arc::clone(&received), Arc::new(answers));
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (stream, record) = (stream.unwrap(), Arc::clone(&record));
@@ -59,7 +59,7 @@ impl Recorder {
                 thread::spawn(move || serve(&stream, era, &*answers, &record));
             }
         });
-        Self { address, heard }
+        Self { address, received }
     }
 
     /// Its line under `servers:`.
@@ -68,17 +68,20 @@ impl Recorder {
     }
 
     /// Every request so far.
-    pub(crate) fn heard(&self) -> Vec<Heard> {
-        self.heard.lock().unwrap().clone()
+    pub(crate) fn received(&self) -> Vec<Received> {
+        self.received.lock().unwrap().clone()
     }
 
     /// Every request of this method so far.
-    pub(crate) fn of(&self, method: &str) -> Vec<Heard> {
-        self.heard().into_iter().filter(|heard| heard.message["method"] == method).collect()
+    pub(crate) fn of(&self, method: &str) -> Vec<Received> {
+        self.received()
+            .into_iter()
+            .filter(|received| received.message["method"] == method)
+            .collect()
     }
 }
 
-impl Heard {
+impl Received {
     /// The value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let lines = self.head.lines().filter_map(|line| line.split_once(':'));
@@ -87,13 +90,13 @@ impl Heard {
     }
 }
 
-fn serve(stream: &TcpStream, era: Era, answers: &Answers, record: &Mutex<Vec<Heard>>) {
+fn serve(stream: &TcpStream, era: Era, answers: &Answers, record: &Mutex<Vec<Received>>) {
     let mut reader = BufReader::new(stream);
     while let Some((head, body)) = read(&mut reader) {
         let message: Value = serde_json::from_str(&body).unwrap_or_default();
         let is_post = head.starts_with("POST");
         if is_post {
-            record.lock().unwrap().push(Heard { head, message: message.clone() });
+            record.lock().unwrap().push(Received { head, message: message.clone() });
         }
         let answer = answer(is_post, &message, era, answers);
         if (&*stream).write_all(answer.as_bytes()).is_err() {

@@ -1,4 +1,4 @@
-//! Requests of agents that go no further: each with its status, a JSON-RPC body and words that
+//! Rejected requests of agents: each with its status, a JSON-RPC body and a text that
 //! help, and without harm to anything else.
 
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::gate::Gate;
 use crate::peer::gate_with_peer;
 use crate::wire::{Connection, Events, Reply, ask};
 
-/// Checks a refusal, and that it is said in JSON-RPC.
+/// Checks a refusal, and that it is JSON-RPC.
 #[track_caller]
 fn check(reply: &Reply, status: u16, code: i32, words: &str) -> Value {
     assert_eq!(reply.status, status, "{reply:?}");
@@ -27,7 +27,7 @@ fn call(arguments: &str) -> String {
 }
 
 #[test]
-fn bodies_that_are_no_message() {
+fn bodies_that_are_not_a_message() {
     let (gate, peer) = gate_with_peer("", "", "");
     let agent = Agent::open(&gate, "peer");
     let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
@@ -68,7 +68,7 @@ fn bodies_that_are_no_message() {
         ("[".repeat(1_000_000), -32700, "not valid JSON", Value::Null),
         ("{\"a\":".repeat(500_000), -32700, "not valid JSON", Value::Null),
     ];
-    let before = peer.heard().len();
+    let before = peer.received().len();
     for (body, code, words, id) in cases {
         let mut connection = agent.begin(body);
         let answer = check(&connection.reply(), 400, *code, words);
@@ -79,11 +79,11 @@ fn bodies_that_are_no_message() {
         connection.send(format!("{head}Content-Length: {}\r\n\r\n{good}", good.len()).as_bytes());
         assert_eq!(connection.reply().json(), json!({"jsonrpc": "2.0", "id": 6, "result": {}}));
     }
-    assert_eq!(peer.heard().len() - before, cases.len(), "only the pings went further");
+    assert_eq!(peer.received().len() - before, cases.len(), "only the pings went further");
 }
 
 #[test]
-fn bytes_that_are_no_text() {
+fn bytes_that_are_not_text() {
     let (gate, _) = gate_with_peer("", "", "");
     let agent = Agent::open(&gate, "peer");
     let mut connection = agent.begin("");
@@ -224,7 +224,7 @@ fn bodies_that_are_too_large() {
 
 /// Most clients send all that they have before they read anything.
 #[test]
-fn whoever_sends_everything_first_finds_the_answer() {
+fn a_client_that_sends_everything_first_finds_the_answer() {
     let (gate, _) = gate_with_peer("", "", "");
     let (agents, people) = (gate.address("mcp"), gate.address("admin"));
     let body = format!("{{\"a\":\"{}\"}}", "x".repeat(16 * 1024 * 1024));
@@ -251,7 +251,7 @@ fn whoever_sends_everything_first_finds_the_answer() {
 }
 
 #[test]
-fn a_body_that_breaks_off_disturbs_nobody() {
+fn a_truncated_body_affects_no_other_request() {
     let (gate, peer) = gate_with_peer("", "", "");
     let agent = Agent::open(&gate, "peer");
     let mut connection = Connection::open(&agent.address);
@@ -262,7 +262,7 @@ fn a_body_that_breaks_off_disturbs_nobody() {
     connection.send(format!("{head}Transfer-Encoding: chunked\r\n\r\nzz\r\n").as_bytes());
     check(&connection.reply(), 400, -32600, "cut off");
     assert!(agent.works());
-    assert!(peer.heard().iter().all(|message| message["method"] != "tools/call"));
+    assert!(peer.received().iter().all(|message| message["method"] != "tools/call"));
 }
 
 #[test]
@@ -280,9 +280,9 @@ fn messages_that_want_no_answer() {
     }
     assert!(agent.works());
     peer.hears("notifications/roots/list_changed");
-    let heard = peer.heard();
-    assert!(heard.iter().all(|message| message["id"] != 12345), "nobody asked for that");
-    assert!(heard.iter().all(|message| message["method"] != "notifications/cancelled"));
+    let received = peer.received();
+    assert!(received.iter().all(|message| message["id"] != 12345), "nobody asked for that");
+    assert!(received.iter().all(|message| message["method"] != "notifications/cancelled"));
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn a_session_belongs_to_its_server() {
     let (gate, peer) = gate_with_peer("", "", "");
     let twin = peer.entry("", "").replace("peer:", "twin:");
     gate.configure(&format!("servers:\n{}{twin}", peer.entry("", "")));
-    gate.log.wait_for("was read again");
+    gate.log.wait_for("configuration reloaded");
     let mut agent = Agent::open(&gate, "peer");
     agent.path = path("twin");
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;

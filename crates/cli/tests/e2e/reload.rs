@@ -14,7 +14,7 @@ use crate::wire::{Events, ask, get};
 fn until(gate: &Gate, server: &str, is_there: bool) {
     eventually(&format!("`{server}` is there: {is_there}"), || {
         let status = get(&gate.mcp(), &format!("/mcp/{server}")).status;
-        // Without an Accept header the server's path is no place for a GET, but a place.
+        // Without an Accept header a GET of the server's path is refused, but the path exists.
         ((status != 404) == is_there).then_some(())
     });
 }
@@ -80,7 +80,7 @@ fn a_running_call_ends_where_it_began() {
     let mut call = Events::of(agent.begin_call("slow", &json!({})));
     peer.is_called("slow");
     gate.configure(&format!("servers:\n{}", peer.entry("after", "")));
-    gate.log.wait_for("was read again");
+    gate.log.wait_for("configuration reloaded");
     assert_eq!(agent.says("mode"), "after");
     peer.go();
     assert_eq!(call.message().unwrap().1["result"]["content"][0]["text"], "at last");
@@ -95,7 +95,7 @@ fn an_invalid_file_never_becomes_active() {
     let agent = Agent::open(&gate, "peer");
     let invalid = format!("servers:\n{}  other: {{ comand: x }}\n", peer.entry("after", ""));
     gate.configure(&invalid);
-    gate.log.wait_for("the one before stays active");
+    gate.log.wait_for("the previous one stays active");
     let place = format!("{}:5:12", gate.home.file().display());
     gate.log.line_with(&[&place, "`comand`"]);
     assert_eq!(agent.says("mode"), "before");
@@ -131,7 +131,7 @@ fn an_edit_right_after_the_start_is_noticed() {
     for _ in 0..5 {
         let (gate, peer) = gate_with_peer("", "before", "");
         gate.configure(&format!("servers:\n{}", peer.entry("after", "")));
-        gate.log.wait_for("was read again");
+        gate.log.wait_for("configuration reloaded");
         assert_eq!(Agent::open(&gate, "peer").says("mode"), "after");
     }
 }
@@ -147,7 +147,7 @@ fn what_the_file_refers_to_is_read_again_on_sighup() {
     assert!(agent.says("env").contains("WORD=before"));
     fs::write(gate.home.path("secret"), "after").unwrap();
     gate.signal(Signal::HUP);
-    gate.log.wait_for("was read again");
+    gate.log.wait_for("configuration reloaded");
     assert!(agent.says("env").contains("WORD=after"));
 }
 
@@ -164,7 +164,7 @@ fn limits_change_at_once() {
 
     let servers = format!("servers:\n{}", peer.entry("", ""));
     gate.configure(&format!("limits: {{ result: 1MiB, body: 1MiB, depth: 8 }}\n{servers}"));
-    gate.log.wait_for("was read again");
+    gate.log.wait_for("configuration reloaded");
     assert_eq!(agent.call("echo", &big)["structuredContent"]["arguments"], big);
     assert_eq!(agent.says("big").len(), 3000);
     let deep = json!({"name": "echo", "arguments": [[[[[[[[[[]]]]]]]]]]});
@@ -188,7 +188,7 @@ fn who_may_come_in_changes_at_once() {
     ] {
         if !config.is_empty() {
             gate.configure(config);
-            gate.log.wait_for("was read again");
+            gate.log.wait_for("configuration reloaded");
         }
         assert_eq!(hosts.each_ref().map(|host| status("mcp", host)), expected);
         assert_eq!(hosts.each_ref().map(|host| status("admin", host)), expected);
@@ -197,7 +197,7 @@ fn who_may_come_in_changes_at_once() {
 }
 
 #[test]
-fn what_needs_a_restart_is_said() {
+fn changes_that_need_a_restart_are_logged() {
     let (gate, peer) = gate_with_peer("", "", "");
     let (address, agent) = (gate.mcp(), Agent::open(&gate, "peer"));
     let cases = [
@@ -210,7 +210,12 @@ fn what_needs_a_restart_is_said() {
         gate.configure(&format!("{change}\nservers:\n{}", peer.entry("", "")));
         gate.log.wait_for(words);
     }
-    assert_eq!(gate.log.text().matches("that needs a restart").count(), 7, "{}", gate.log.text());
+    assert_eq!(
+        gate.log.text().matches("restart toolgate to apply it").count(),
+        7,
+        "{}",
+        gate.log.text()
+    );
     assert_eq!(get(&address, "/readyz").status, 200);
     assert!(agent.works());
     assert_eq!(initialize(&gate, "peer", "2025-11-25").status, 200);

@@ -43,7 +43,7 @@ fn a_header_that_decides_something_is_sent_once() {
     let version = "MCP-Protocol-Version: 2025-11-25\r\n";
     let usual = format!("{kind}{version}{}{}", session(&one), one.authorization());
     assert_eq!(post(&one, &usual, &call).status, 200);
-    let ran = peer.heard().len();
+    let ran = peer.received().len();
     let further = [
         session(&one),
         session(&two),
@@ -62,11 +62,11 @@ fn a_header_that_decides_something_is_sent_once() {
         let says = reply.body.is_empty() || reply.body.contains("must be sent once");
         assert!(says, "{more}: {reply:?}");
     }
-    assert_eq!(peer.heard().len(), ran, "nothing of them reached the server");
+    assert_eq!(peer.received().len(), ran, "nothing of them reached the server");
     for more in [one.authorization(), two.authorization()] {
         assert_eq!(post(&one, &format!("{usual}{more}"), &call).status, 401, "{more}");
     }
-    assert_eq!(peer.heard().len(), ran, "nothing of them reached the server");
+    assert_eq!(peer.received().len(), ran, "nothing of them reached the server");
     // The people's listener likewise.
     let address = gate.admin();
     let bearer = format!("Authorization: Bearer {}\r\n", admin_token(&gate.home));

@@ -13,6 +13,7 @@ fn a_result_arrives_though_the_connection_was_cut() {
     let mut cut = Events::of(agent.begin_call("slow", &json!({})));
     let primed = cut.next().unwrap();
     assert_eq!(primed.data, "", "the first event only gives an id to come back with");
+    assert_eq!(primed.retry, Some(1_000), "and says when");
     let place = primed.id.unwrap();
     drop(cut);
 
@@ -23,11 +24,11 @@ fn a_result_arrives_though_the_connection_was_cut() {
     assert_eq!(answer["result"]["content"][0]["text"], "at last");
     assert!(resumed.next().is_none(), "a stream ends with its answer");
 
-    // After the answer there is nothing more, however often somebody asks.
+    // After the answer there is nothing more, however often it is resumed.
     assert!(agent.resume(event.id.as_ref().unwrap()).next().is_none());
     // A place before it still shows it, in case it was lost on the way.
     assert_eq!(agent.resume(&place).message().unwrap().1, answer);
-    let calls = peer.heard().iter().filter(|m| m["method"] == "tools/call").count();
+    let calls = peer.received().iter().filter(|m| m["method"] == "tools/call").count();
     assert_eq!(calls, 1, "the call was made once");
 }
 
@@ -79,6 +80,6 @@ fn an_agent_that_hangs_up_does_not_end_its_call() {
     drop(call);
     peer.go();
     assert!(agent.works());
-    let cancelled = peer.heard().iter().any(|m| m["method"] == "notifications/cancelled");
+    let cancelled = peer.received().iter().any(|m| m["method"] == "notifications/cancelled");
     assert!(!cancelled, "a broken connection is no cancel");
 }

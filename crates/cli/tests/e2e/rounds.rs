@@ -76,12 +76,12 @@ impl Scene {
         Self { gate, api, token, older, newer }
     }
 
-    /// How many messages that go on with a call, or begin one, each server was told. An error in
-    /// answer to a question ends a call: a child may be told so when the grant is revoked.
-    fn told(&self) -> [usize; 2] {
+    /// How many messages that continue or begin a call each server received. An error in
+    /// response to a request ends a call: a child may receive it when the grant is revoked.
+    fn reported(&self) -> [usize; 2] {
         let is_part =
             |message: &&Value| message["method"] == "tools/call" || message.get("result").is_some();
-        [self.older.heard().iter().filter(is_part).count(), self.newer.of("tools/call").len()]
+        [self.older.received().iter().filter(is_part).count(), self.newer.of("tools/call").len()]
     }
 
     /// Makes a change; how to undo it.
@@ -144,29 +144,29 @@ fn parked(server: &str, all: bool, change: Change) {
         .able(json!({"sampling": {}, "elicitation": {}}));
     let asked = last(&client.call(&tool, "", json!({"arguments": {}})));
     let retry = retry_of(&asked);
-    let before = scene.told();
+    let before = scene.reported();
     assert_eq!(before.iter().sum::<usize>(), 1, "{row}");
 
     let undo = scene.make(change, server);
     let refused = client.call(&tool, "", retry.clone());
     let is_refused = refused.status >= 400 || last(&refused)["result"]["isError"] == true;
     assert!(is_refused, "{row}: {refused:?}");
-    assert_eq!(scene.told(), before, "{row}: {refused:?}");
+    assert_eq!(scene.reported(), before, "{row}: {refused:?}");
 
     let Some((verb, place, body)) = undo else { return };
     let status = if verb == "DELETE" { 204 } else { 200 };
     scene.api.expect(status, verb, &place, &body);
-    assert_eq!(scene.told(), before, "{row}");
+    assert_eq!(scene.reported(), before, "{row}");
     let answer = last(&client.call(&tool, "", retry));
     if !all && matches!(change, Change::OutOfReach) {
         // The agent session of a server that leaves the grant ends, and its open calls with it.
         assert!(answer["error"].is_object(), "{row}: {answer}");
-        assert_eq!(scene.told(), before, "{row}");
+        assert_eq!(scene.reported(), before, "{row}");
         return;
     }
     // The refused retry has used nothing up, neither the state nor a counter.
     assert_eq!(answer["result"]["resultType"], "complete", "{row}: {answer}");
-    assert_eq!(scene.told().iter().sum::<usize>(), 2, "{row}");
+    assert_eq!(scene.reported().iter().sum::<usize>(), 2, "{row}");
     let again = last(&client.call(&tool, "", json!({"arguments": {}})));
     assert_eq!(again["result"]["_meta"]["error_code"], "rate_limited", "{row}: {again}");
 }
@@ -193,7 +193,7 @@ fn a_retry_with_other_params_goes_no_further() {
         };
         let mut retry = retry_of(&last(&send(exact, &json!({}))));
         retry.as_object_mut().unwrap().remove("arguments");
-        let before = scene.told();
+        let before = scene.reported();
         for other in [
             r#"{"n":12345678901234567891,"m":0.1}"#,
             r#"{"n":12345678901234567890,"m":0.1000000000000000055}"#,
@@ -210,7 +210,7 @@ fn a_retry_with_other_params_goes_no_further() {
             let refused = send(exact, &more);
             assert_eq!(refused.json()["error"]["code"], -32602, "{server} {member}: {refused:?}");
         }
-        assert_eq!(scene.told(), before, "{server}");
+        assert_eq!(scene.reported(), before, "{server}");
         let answer = last(&send(exact, &retry));
         assert_eq!(answer["result"]["resultType"], "complete", "{server}: {answer}");
     }
@@ -244,7 +244,7 @@ fn a_call_that_waits_for_its_child_is_not_written_after_a_freeze() {
     });
     let meta = &answer["result"]["_meta"];
     assert_eq!((&meta["error_code"], &meta["effect"]), (&json!("frozen"), &json!("not_started")));
-    assert!(peer.heard().iter().all(|message| message["method"] != "tools/call"));
+    assert!(peer.received().iter().all(|message| message["method"] != "tools/call"));
 }
 
 #[test]
@@ -256,18 +256,18 @@ fn the_answer_of_a_sessionful_agent_causes_no_second_round_after_a_change() {
         let mut events = Events::of(agent.begin_call("ask", &json!({})));
         let (_, question) = events.message().unwrap();
         assert_eq!(question["method"], "elicitation/create", "{question}");
-        assert_eq!(scene.told(), [0, 1]);
+        assert_eq!(scene.reported(), [0, 1]);
         scene.make(change, "newer");
         let answer = json!({"jsonrpc": "2.0", "id": question["id"],
             "result": {"action": "accept", "content": {}}});
         let taken = agent.send(&answer.to_string());
         if taken.status == 202 {
-            let told = std::iter::from_fn(|| events.message()).map(|(_, message)| message);
-            let end = told.last().unwrap();
+            let reported = std::iter::from_fn(|| events.message()).map(|(_, message)| message);
+            let end = reported.last().unwrap();
             assert_eq!(end["result"]["isError"], true, "{change:?}: {end}");
         } else {
             assert!(matches!(taken.status, 401 | 404), "{change:?}: {taken:?}");
         }
-        assert_eq!(scene.told(), [0, 1], "{change:?}");
+        assert_eq!(scene.reported(), [0, 1], "{change:?}");
     }
 }

@@ -41,8 +41,8 @@ fn a_token_for_programs_is_made_and_works() {
 fn verify(home: &Home, words: &[&str]) -> (Option<i32>, String) {
     let words: Vec<&str> = ["audit", "verify"].iter().chain(words).copied().collect();
     let output = home.run(&words);
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8(said).unwrap())
+    let printed = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(printed).unwrap())
 }
 
 #[test]
@@ -62,34 +62,34 @@ fn the_audit_is_checked_by_a_key_from_elsewhere() {
     fs::write(&kept, &key).unwrap();
     let kept = kept.display().to_string();
     for given in [&key, &kept, &fingerprint] {
-        let (code, said) = verify(&home, &["--key", given]);
-        assert_eq!(code, Some(0), "{said}");
-        assert!(said.contains(&fingerprint), "{said}");
+        let (code, printed) = verify(&home, &["--key", given]);
+        assert_eq!(code, Some(0), "{printed}");
+        assert!(printed.contains(&fingerprint), "{printed}");
     }
     assert!(verify(&home, &[]).1.contains(&fingerprint));
     assert_eq!(verify(&home, &["--key", "nonsense"]).0, Some(64));
 
-    // Somebody writes the whole audit anew and signs it with a key of their own.
+    // An attacker rewrites the whole audit and signs it with another key.
     let forged = Gate::start("");
     Api::admin(&forged).expect(201, "POST", "grants", r#"{"label":"harmless"}"#);
     let mut forged = forged;
     assert_eq!(forged.stop().0, Some(0));
     fs::remove_dir_all(&data).unwrap();
     fs::rename(forged.home.path(DATA), &data).unwrap();
-    let (code, said) = verify(&home, &[]);
-    assert_eq!(code, Some(0), "by the folder alone it is whole: {said}");
+    let (code, printed) = verify(&home, &[]);
+    assert_eq!(code, Some(0), "by the folder alone it is whole: {printed}");
     for given in [&key, &kept, &fingerprint] {
-        let (code, said) = verify(&home, &["--key", given]);
-        assert_eq!(code, Some(1), "{said}");
-        let (_, said) = verify(&home, &["-o", "json", "--key", given]);
-        assert!(said.contains(r#""ok":false"#), "{said}");
+        let (code, printed) = verify(&home, &["--key", given]);
+        assert_eq!(code, Some(1), "{printed}");
+        let (_, printed) = verify(&home, &["-o", "json", "--key", given]);
+        assert!(printed.contains(r#""ok":false"#), "{printed}");
     }
     // Nor is it enough to take the checkpoints away.
     let sql = rusqlite::Connection::open(data.join("toolgate.db")).unwrap();
     sql.execute("DELETE FROM checkpoint", []).unwrap();
     drop(sql);
     assert_eq!(verify(&home, &["--key", &key]).0, Some(1));
-    // The next start has nothing new to say.
+    // The next start prints no key.
     let gate = Gate::start_in(home, "");
     assert!(!gate.log.text().contains("audit key"));
 }
@@ -113,9 +113,9 @@ fn no_secret_of_an_added_server_is_in_the_database() {
         assert!(answer.body.contains("env:NAME") && !answer.body.contains("CANARY"), "{answer:?}");
     }
     let output = gate.home.run(&["server", "add", "a", "--env", "API_KEY=CANARY-x", "--", "true"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("env.API_KEY") && !said.contains("CANARY"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("env.API_KEY") && !printed.contains("CANARY"), "{printed}");
     let harmless = json!({"name": "b", "command": "true", "env": {"NODE_ENV": "production", "PATHS": "/opt/x"}});
     api.expect(201, "POST", "servers", &harmless.to_string());
     fs::write(gate.home.path("key"), "CANARY-in-a-file").unwrap();

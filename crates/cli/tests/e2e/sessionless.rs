@@ -35,7 +35,7 @@ impl Sessionless {
         Self { capabilities, ..self }
     }
 
-    /// What it says of itself in `_meta`.
+    /// Its description in `_meta`.
     pub(crate) fn meta(&self) -> Value {
         json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -66,7 +66,7 @@ pub(crate) fn open(gate: &Gate) -> Agent {
     Agent::open(gate, "sessions")
 }
 
-/// Rows of the audit that tell of sessions, as `what` and the session's id.
+/// Audit rows of sessions, as `what` and the session's id.
 pub(crate) fn session_rows(home: &Home) -> Vec<(String, Value)> {
     rows_in(home, DATA)
 }
@@ -74,7 +74,7 @@ pub(crate) fn session_rows(home: &Home) -> Vec<(String, Value)> {
 const DATA: &str = ".local/share/toolgate";
 
 fn rows_in(home: &Home, data: &str) -> Vec<(String, Value)> {
-    let output = home.run(&["audit", "list", "-o", "jsonl", "--data", data]);
+    let output = home.run(&["audit", "list", "--after", "0", "-o", "jsonl", "--data", data]);
     let rows = String::from_utf8(output.stdout).unwrap();
     let rows = rows.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let of_sessions = rows.filter(|row| row["kind"] == "session");
@@ -86,7 +86,7 @@ fn rows_in(home: &Home, data: &str) -> Vec<(String, Value)> {
         .collect()
 }
 
-/// Waits until the audit tells of this.
+/// Waits until the audit has this row.
 pub(crate) fn audited(home: &Home, what: &str) {
     audited_in(home, DATA, what);
 }

@@ -1,4 +1,4 @@
-//! Side doors: messages that are no calls to look at. What the servers heard decides.
+//! Side doors: messages that do not look like calls. What the servers received decides.
 
 use std::fs;
 use std::path::PathBuf;
@@ -72,23 +72,23 @@ fn servers(document: &str) -> Servers {
 }
 
 impl Servers {
-    /// Every message that any server has heard. One that is not JSON is a string.
-    fn heard(&self) -> Vec<Value> {
+    /// Every message that any server received. One that is not JSON is a string.
+    fn received(&self) -> Vec<Value> {
         let read = |body: &str| serde_json::from_str(body).unwrap_or_else(|_| body.into());
         let children = fs::read_to_string(self.newborn.join("heard")).unwrap_or_default();
         let remote = self.web.requests().into_iter().chain(self.old.requests());
         let bodies = remote.map(|request| request.rsplit("\r\n").next().unwrap().to_owned());
         let bodies = bodies.filter(|body| !body.is_empty());
-        let mut heard: Vec<Value> = self.peer.heard();
-        heard.extend(children.lines().map(read));
-        heard.extend(bodies.map(|body| read(&body)));
-        heard.extend(self.newer.heard().into_iter().map(|heard| heard.message));
-        heard
+        let mut received: Vec<Value> = self.peer.received();
+        received.extend(children.lines().map(read));
+        received.extend(bodies.map(|body| read(&body)));
+        received.extend(self.newer.received().into_iter().map(|received| received.message));
+        received
     }
 
     #[track_caller]
-    fn heard_nothing_beyond_the_list(&self) {
-        let beyond: Vec<_> = self.heard().into_iter().filter(|one| !is_open(one)).collect();
+    fn received_nothing_beyond_the_list(&self) {
+        let beyond: Vec<_> = self.received().into_iter().filter(|one| !is_open(one)).collect();
         assert_eq!(beyond, Vec::<Value>::new());
     }
 }
@@ -132,7 +132,7 @@ fn no_probe_reaches_a_server(document: &str, is_frozen: bool) {
             let right = probes::headers(&probe.method);
             let wrong = probes::headers("tools/list");
             for headers in [&*right, &*wrong, ""] {
-                // The head says enough: a stream of changes has no end.
+                // The head is enough: a stream of changes has no end.
                 let head = client.begin(headers, &probe.body).head();
                 assert!(head.status < 500, "{headers}{}: {head:?}", probe.body);
             }
@@ -140,9 +140,9 @@ fn no_probe_reaches_a_server(document: &str, is_frozen: bool) {
         list(client);
     }
     assert!(agents.iter().all(Agent::works));
-    all.heard_nothing_beyond_the_list();
-    assert!(!all.heard().is_empty());
-    // The program has been told nothing either: what it hears next is the answer to this.
+    all.received_nothing_beyond_the_list();
+    assert!(!all.received().is_empty());
+    // The program received nothing either: its next message is the answer to this.
     let answer = program.ask("no/such/method", &json!({}));
     assert_eq!(answer["error"]["code"], -32601, "{answer}");
 }
@@ -163,12 +163,12 @@ fn the_probes_would_be_noticed() {
     let all = servers(ALLOW);
     for path in ["/mcp/files", "/mcp/web", "/mcp/old", "/mcp/newer", "/mcp/newborn"] {
         let agent = Agent::open_at(&all.gate, path, "2025-11-25").unwrap();
-        let before = all.heard().iter().filter(|one| !is_open(one)).count();
+        let before = all.received().iter().filter(|one| !is_open(one)).count();
         for probe in probes::all("{}") {
             agent.send(&probe.body);
         }
         assert!(agent.works());
-        let beyond = all.heard().iter().filter(|one| !is_open(one)).count() - before;
+        let beyond = all.received().iter().filter(|one| !is_open(one)).count() - before;
         assert!(beyond > 20, "{path}: {beyond}");
     }
 }
@@ -185,7 +185,7 @@ fn a_request_without_an_id_is_rejected_and_so_is_its_batch() {
             assert_eq!((reply.status, &reply.json()["error"]["code"]), (400, &json!(-32600)));
         }
     }
-    assert!(all.heard().iter().all(|message| message["method"] != "tools/call"));
+    assert!(all.received().iter().all(|message| message["method"] != "tools/call"));
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn other_methods_are_decided_and_recorded() {
         let row = rows["items"].as_array().unwrap().iter().find(is_it).unwrap().clone();
         assert!(row["tool"].is_null() || row["tool"] == "", "{row}");
     }
-    all.heard_nothing_beyond_the_list();
+    all.received_nothing_beyond_the_list();
 
     let open = servers(ALLOW);
     let agent = Agent::open(&open.gate, "files");
@@ -244,5 +244,5 @@ fn names_that_are_too_long_or_imitate_are_rejected() {
         .collect();
     assert!(long.len() >= 6, "{rows}");
     assert!(long.iter().all(|row| row["kind"] == "denied" && row.to_string().len() < 1_000));
-    all.heard_nothing_beyond_the_list();
+    all.received_nothing_beyond_the_list();
 }

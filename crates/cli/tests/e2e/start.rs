@@ -12,14 +12,14 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// A start that must fail with exit code 2; what it said.
+/// A start that must fail with exit code 2; its stderr.
 #[track_caller]
 fn refused(home: Home, words: &[&str]) -> String {
     let command = home.command(words);
     match Gate::run(home, command) {
-        Err((status, said)) => {
-            assert_eq!(status.code(), Some(2), "{said}");
-            said
+        Err((status, printed)) => {
+            assert_eq!(status.code(), Some(2), "{printed}");
+            printed
         }
         Ok(gate) => panic!("toolgate started: {}", gate.ready()),
     }
@@ -34,15 +34,15 @@ fn refused_with(config: &str) -> String {
 
 #[test]
 fn nothing_configured_on_an_empty_machine() {
-    // The usual ports are this test's alone in this suite; somebody else's test may hold them for
+    // The usual ports are this test's alone in this suite; another program may hold them for
     // a moment.
     let mut gate = eventually("ports 4000 to 4002 are free", || {
         let home = Home::new();
         let command = home.command(&["serve", "--ready-json"]);
         match Gate::run(home, command) {
             Ok(gate) => Some(gate),
-            Err((_, said)) => {
-                assert!(said.contains("cannot listen on 127.0.0.1:400"), "{said}");
+            Err((_, printed)) => {
+                assert!(printed.contains("cannot listen on 127.0.0.1:400"), "{printed}");
                 None
             }
         }
@@ -66,8 +66,8 @@ fn nothing_configured_on_an_empty_machine() {
 
     let (code, rest) = gate.stop();
     assert_eq!((code, rest.as_str()), (Some(0), ""), "one line on stdout and no more");
-    let said = gate.log.text();
-    assert!(!said.contains(token.trim()), "the admin token was printed");
+    let printed = gate.log.text();
+    assert!(!printed.contains(token.trim()), "the admin token was printed");
     let token_file = token_file.display().to_string();
     for words in [
         "toolgate is up",
@@ -76,13 +76,13 @@ fn nothing_configured_on_an_empty_machine() {
         "http://127.0.0.1:4002",
         &token_file,
         "configuration  none",
-        "No server is configured yet",
+        "No servers yet",
         "toolgate server add everything -- npx",
         "claude mcp add",
-        "Open: every user and every program of this machine",
-        "Denied: other machines",
+        "every user and program on this machine may call",
+        "Denied: connections from other machines",
     ] {
-        assert!(said.contains(words), "{words} is missing in\n{said}");
+        assert!(printed.contains(words), "{words} is missing in\n{printed}");
     }
 }
 
@@ -92,11 +92,11 @@ fn a_listener_that_is_off_is_null() {
     let ready = gate.ready().as_object().unwrap();
     assert_eq!(ready.keys().collect::<Vec<_>>(), ["admin", "mcp", "pid", "ready", "sessions"]);
     assert!(ready["mcp"].is_string() && ready["sessions"].is_null() && ready["admin"].is_null());
-    gate.log.wait_for("people         off");
+    gate.log.wait_for("admin          off");
 }
 
 #[test]
-fn the_start_text_says_what_to_paste() {
+fn the_start_text_has_lines_to_paste() {
     let home = Home::new();
     fs::create_dir(home.path(".cursor")).unwrap();
     let config = "servers: { first: { command: 'true' }, second: { command: 'true' } }";
@@ -109,16 +109,22 @@ fn the_start_text_says_what_to_paste() {
 }
 
 #[test]
-fn the_start_text_says_who_may_call() {
+fn the_start_text_states_who_may_call() {
     let one = "policies: { open: { version: '1', default: allow } }\n\
         grants:\n- { label: a, token_sha256: 0000000000000000000000000000000000000000000000000000000000000000, policy: open }\n";
     let two = one.to_owned()
         + "- { label: b, token_sha256: 1111111111111111111111111111111111111111111111111111111111111111, policy: open }\n";
     let paste = "/mcp --header \"Authorization: Bearer <token of a grant>\"";
     let cases = [
-        ("", vec!["Open: every user and every program of this machine", "/mcp\n"]),
-        (one, vec!["Open: to the token of one grant, under its policy. Denied: calls", paste]),
-        (&two, vec!["Open: to the tokens of 2 grants, each under its policy.", paste]),
+        ("", vec!["every user and program on this machine may call", "/mcp\n"]),
+        (
+            one,
+            vec![
+                "Open: agents with the token of the one grant, under its policy. Denied: calls",
+                paste,
+            ],
+        ),
+        (&two, vec!["Open: agents with the token of one of 2 grants, under its policy.", paste]),
         ("local: off", vec!["Denied: every call."]),
     ];
     for (config, words) in cases {
@@ -126,7 +132,7 @@ fn the_start_text_says_who_may_call() {
         for words in words {
             gate.log.wait_for(words);
         }
-        gate.log.wait_for("Whoever can read the admin token can change all of this");
+        gate.log.wait_for("Anyone who can read the admin token can change these settings");
     }
 }
 
@@ -158,17 +164,20 @@ fn a_data_folder_serves_one_at_a_time() {
     let mut gate = Gate::start("data: ./data");
     let token = fs::read_to_string(gate.home.path("data/admin.token")).unwrap();
     let second = gate.home.run(&["serve", "--ready-json"]);
-    let said = String::from_utf8(second.stderr).unwrap();
+    let printed = String::from_utf8(second.stderr).unwrap();
     assert_eq!((second.status.code(), second.stdout.as_slice()), (Some(2), &b""[..]));
-    assert!(said.contains(&format!("(pid {})", gate.pid())) && said.contains("--data"), "{said}");
+    assert!(
+        printed.contains(&format!("(pid {})", gate.pid())) && printed.contains("--data"),
+        "{printed}"
+    );
     assert_eq!(get(&gate.mcp(), "/readyz").status, 200, "the first one is not disturbed");
 
     assert_eq!(gate.stop().0, Some(0));
     let mut command = gate.home.command(&["serve", "--ready-json"]);
     command.env("TOOLGATE_DATA", gate.home.path("data"));
-    let again = Gate::run(Home::new(), command).map_err(|(_, said)| said).unwrap();
+    let again = Gate::run(Home::new(), command).map_err(|(_, printed)| printed).unwrap();
     let kept = fs::read_to_string(gate.home.path("data/admin.token")).unwrap();
-    assert_eq!(kept, token, "the admin token is made once");
+    assert_eq!(kept, token, "the admin token is created once");
     drop(again);
 }
 
@@ -179,22 +188,22 @@ fn a_port_that_is_taken() {
         let address = taken.local_addr().unwrap();
         let mut listen = serde_json::json!({"mcp": "off", "sessions": "off", "admin": "off"});
         listen[listener] = address.to_string().into();
-        let said = refused_with(&format!("listen: {listen}"));
+        let printed = refused_with(&format!("listen: {listen}"));
         for words in [&format!("cannot listen on {address}"), &format!("`listen.{listener}`")] {
-            assert!(said.contains(words), "{words} is missing in {said}");
+            assert!(printed.contains(words), "{words} is missing in {printed}");
         }
     }
 }
 
 #[test]
 fn every_problem_of_the_configuration_in_one_run() {
-    let said = refused_with("lissten: {}\nservers:\n  a: { comand: x }\n  b: { url: nonsense }");
+    let printed = refused_with("lissten: {}\nservers:\n  a: { comand: x }\n  b: { url: nonsense }");
     for words in
         ["toolgate.yaml:2:1", "`listen`", "toolgate.yaml:4:8", "`command`", "toolgate.yaml:5:", "^"]
     {
-        assert!(said.contains(words), "{words} is missing in\n{said}");
+        assert!(printed.contains(words), "{words} is missing in\n{printed}");
     }
-    assert!(said.contains("cannot be used"), "{said}");
+    assert!(printed.contains("cannot be used"), "{printed}");
 }
 
 #[test]
@@ -206,10 +215,10 @@ fn a_configuration_that_is_not_there() {
         if words.is_empty() {
             command.env("TOOLGATE_CONFIG", home.path("missing.yaml"));
         }
-        let (status, said) = Gate::run(home, command).err().unwrap();
+        let (status, printed) = Gate::run(home, command).err().unwrap();
         assert_eq!(status.code(), Some(2));
-        assert!(said.contains("missing.yaml") && said.contains("no such file"), "{said}");
-        assert!(said.contains("--config"), "{said}");
+        assert!(printed.contains("missing.yaml") && printed.contains("no such file"), "{printed}");
+        assert!(printed.contains("--config"), "{printed}");
     }
 }
 
@@ -222,9 +231,12 @@ fn doors_that_would_stand_open() {
         ("listen: { admin: 0.0.0.0:0 }", "without TLS"),
     ];
     for (config, reason) in cases {
-        let said = refused_with(config);
-        assert!(said.contains("toolgate does not start like this"), "{config}: {said}");
-        assert!(said.contains(reason) && said.contains("127.0.0.1"), "{config}: {said}");
+        let printed = refused_with(config);
+        assert!(
+            printed.contains("toolgate refuses to start with this configuration"),
+            "{config}: {printed}"
+        );
+        assert!(printed.contains(reason) && printed.contains("127.0.0.1"), "{config}: {printed}");
     }
 }
 

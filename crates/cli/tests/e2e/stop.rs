@@ -79,7 +79,7 @@ fn a_call_that_outlasts_the_grace_is_answered_all_the_same() {
 }
 
 #[test]
-fn told_twice_it_waits_for_nobody() {
+fn a_second_signal_stops_at_once() {
     let (mut gate, peer) = gate_with_peer("shutdown_grace: 1h", "", "");
     let agent = Agent::open(&gate, "peer");
     let call = Events::of(agent.begin_call("slow", &json!({})));
@@ -88,9 +88,9 @@ fn told_twice_it_waits_for_nobody() {
     gate.log.wait_for("stopping");
     gate.signal(Signal::TERM);
     assert_eq!(gate.wait().0, Some(0));
-    let said = gate.log.text();
-    assert!(said.contains("second stop signal"), "{said}");
-    assert!(!said.contains("did not end in time"), "it has waited for somebody: {said}");
+    let printed = gate.log.text();
+    assert!(printed.contains("second stop signal"), "{printed}");
+    assert!(!printed.contains("did not end in time"), "it has waited for somebody: {printed}");
     drop(call);
     eventually("its child ends", || is_gone(peer.started()[0]).then_some(()));
 }

@@ -1,4 +1,4 @@
-//! Tasks of an HTTP server that keeps them for whoever asks: each grant has its own.
+//! Tasks of an HTTP server that shows them to every caller: each grant has its own.
 
 use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -27,7 +27,7 @@ struct Keeper {
 
 #[derive(Default)]
 struct State {
-    heard: Mutex<Vec<Value>>,
+    received: Mutex<Vec<Value>>,
     /// The status of every task.
     status: Mutex<Option<&'static str>>,
     /// Whether calls of `slow` are answered.
@@ -49,14 +49,14 @@ impl Keeper {
         Self { address, state }
     }
 
-    fn heard(&self, method: &str) -> Vec<Value> {
-        let heard = self.state.heard.lock().unwrap();
-        heard.iter().filter(|message| message["method"] == method).cloned().collect()
+    fn received(&self, method: &str) -> Vec<Value> {
+        let received = self.state.received.lock().unwrap();
+        received.iter().filter(|message| message["method"] == method).cloned().collect()
     }
 
     /// How often a tool ran.
     fn ran(&self, tool: &str) -> usize {
-        let calls = self.heard("tools/call");
+        let calls = self.received("tools/call");
         calls.iter().filter(|message| message["params"]["name"] == tool).count()
     }
 
@@ -92,7 +92,7 @@ fn answer(head: &str, body: &str, state: &State) -> String {
     let status = state.status.lock().unwrap().unwrap_or("working");
     let task = |id: &Value| json!({"taskId": id, "status": status, "ttl": null});
     let calls = {
-        let mut record = state.heard.lock().unwrap();
+        let mut record = state.received.lock().unwrap();
         record.push(message.clone());
         record.iter().filter(|message| message["method"] == "tools/call").count()
     };
@@ -215,7 +215,7 @@ fn a_call_whose_agent_has_left_keeps_its_place() {
     let again = open(&gate);
     assert!(is_in_flight(&again, "slow"), "the server works on it");
     keeper.go();
-    let answered = r#"toolgate_requests_total{server="keeper",outcome="answered"} 1"#;
+    let answered = r#"toolgate_upstream_requests_total{server="keeper",result="answered"} 1"#;
     eventually("the answer has arrived", || {
         let metrics = crate::wire::get(&gate.admin(), "/metrics").body;
         metrics.contains(answered).then_some(())
@@ -259,8 +259,8 @@ fn a_task_is_in_flight_over_restarts() {
         });
         assert_eq!(keeper.ran("work"), 2);
         let rows = gate.into_home();
-        let said = rows.run(&["audit", "verify"]);
-        assert!(said.status.success(), "{said:?}");
+        let printed = rows.run(&["audit", "verify"]);
+        assert!(printed.status.success(), "{printed:?}");
     }
 }
 
@@ -288,7 +288,7 @@ fn a_grant_has_its_own_tasks_and_no_others() {
             let refused = other.request(method, &json!({"taskId": id}));
             assert_eq!(refused["error"]["code"], -32602, "{refused}");
         }
-        assert!(keeper.heard(method).is_empty(), "{method} reached the server");
+        assert!(keeper.received(method).is_empty(), "{method} reached the server");
     }
     // In flight until its task ends, whatever agent session asks.
     assert!(create(&mine).is_none(), "one at a time");
@@ -298,7 +298,7 @@ fn a_grant_has_its_own_tasks_and_no_others() {
     assert_eq!(got["result"]["taskId"], *shown, "{got}");
     let ended = again.request("tasks/cancel", &json!({"taskId": shown}));
     assert_eq!(ended["result"]["status"], "cancelled", "{ended}");
-    assert_eq!(keeper.heard("tasks/cancel")[0]["params"]["taskId"], "task-1");
+    assert_eq!(keeper.received("tasks/cancel")[0]["params"]["taskId"], "task-1");
     eventually("the place is free again", || create(&mine));
     assert!(create(&other).is_none(), "the other's task still runs");
 }

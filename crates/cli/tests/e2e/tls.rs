@@ -16,32 +16,32 @@ use crate::gate::{GUARD, Gate, Home, eventually};
 use crate::peer::Peer;
 use crate::wire::{Connection, Reply, get};
 
-const NAME: &str = "gate.example.com";
+pub(crate) const NAME: &str = "gate.example.com";
 /// The people's listener is open to other machines.
-const OPEN: &str = "listen: { mcp: 127.0.0.1:0, sessions: 127.0.0.1:0, admin: 0.0.0.0:0 }\n\
+pub(crate) const OPEN: &str = "listen: { mcp: 127.0.0.1:0, sessions: 127.0.0.1:0, admin: 0.0.0.0:0 }\n\
                     hosts: [gate.example.com]\n\
                     policies: { open: { version: '1', default: allow } }";
-const TLS: &str = "tls: { cert: cert.pem, key: key.pem }";
+pub(crate) const TLS: &str = "tls: { cert: cert.pem, key: key.pem }";
 
 /// A certificate for [`NAME`] and its key, both PEM.
-struct Pair {
+pub(crate) struct Pair {
     cert: String,
     key: String,
 }
 
 impl Pair {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
         Self { cert: made.cert.pem(), key: made.signing_key.serialize_pem() }
     }
 
-    fn write(&self, home: &Home) {
+    pub(crate) fn write(&self, home: &Home) {
         fs::write(home.path("cert.pem"), &self.cert).unwrap();
         fs::write(home.path("key.pem"), &self.key).unwrap();
     }
 
-    /// Connects as somebody who believes this certificate and asks for [`NAME`].
-    fn connect(&self, gate: &Gate, listener: &str) -> io::Result<Connection> {
+    /// Connects as a client that trusts this certificate and requests [`NAME`].
+    pub(crate) fn connect(&self, gate: &Gate, listener: &str) -> io::Result<Connection> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(self.cert.as_bytes()).unwrap()).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -81,7 +81,7 @@ fn local(gate: &Gate, listener: &str) -> String {
     gate.address(listener).replace("0.0.0.0", "127.0.0.1")
 }
 
-/// What a verb said; it must have gone well.
+/// The output of a verb that must succeed.
 fn ok(gate: &Gate, words: &[&str], token: &str) -> String {
     let output = gate.home.command(words).env("TOOLGATE_TOKEN", token).output().unwrap();
     assert!(output.status.success(), "{words:?}: {output:?}");
@@ -151,7 +151,7 @@ fn another_certificate_is_shown_from_the_next_connection_on() {
     let mut kept = old.connect(&gate, "admin").unwrap();
     // Only half of it is there.
     fs::write(gate.home.path("cert.pem"), &new.cert).unwrap();
-    gate.log.wait_for("the one before stays active");
+    gate.log.wait_for("the previous one stays active");
     assert!(old.connect(&gate, "admin").is_ok());
     new.write(&gate.home);
     eventually("the new certificate is shown", || new.connect(&gate, "admin").ok());
@@ -164,7 +164,7 @@ fn another_certificate_is_shown_from_the_next_connection_on() {
 }
 
 #[test]
-fn a_certificate_that_cannot_be_used_is_told_with_its_place() {
+fn an_unusable_certificate_is_reported_with_its_position() {
     let (one, other) = (Pair::new(), Pair::new());
     let nothing = "no certificate, no key\n".to_owned();
     let broken = one.cert.replace("MII", "MI!");
@@ -186,11 +186,11 @@ fn a_certificate_that_cannot_be_used_is_told_with_its_place() {
         home.configure(&format!("version: 1\n{TLS}\n"));
         for (verb, code) in [(&["config", "check", "toolgate.yaml"][..], 1), (&["serve"], 2)] {
             let output = home.run(verb);
-            let said = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(output.status.code(), Some(code), "{verb:?}: {said}");
-            assert!(said.contains(&format!("toolgate.yaml:{place}")), "{words}: {said}");
-            assert!(said.contains(words) && said.contains("hint: "), "{words}: {said}");
-            assert!(!said.contains("PRIVATE KEY"), "{said}");
+            let printed = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(code), "{verb:?}: {printed}");
+            assert!(printed.contains(&format!("toolgate.yaml:{place}")), "{words}: {printed}");
+            assert!(printed.contains(words) && printed.contains("hint: "), "{words}: {printed}");
+            assert!(!printed.contains("PRIVATE KEY"), "{printed}");
         }
     }
 }
@@ -218,6 +218,14 @@ fn a_handshake_counts_as_a_connection() {
 
 /// An answer over a connection that comes from `source`; none if it was closed instead.
 fn from(source: &str, gate: &Gate, path: &str, headers: &str) -> Option<u16> {
+    let mut connection = connect_from(source, gate);
+    // A refusal may come before the request is sent.
+    drop(connection.try_send(format!("GET {path} HTTP/1.1\r\n{headers}\r\n\r\n").as_bytes()));
+    connection.try_head().map(|head| head.status)
+}
+
+/// A connection to the admin listener that comes from `source`.
+pub(crate) fn connect_from(source: &str, gate: &Gate) -> Connection {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let to = local(gate, "admin").parse().unwrap();
     let stream = runtime.block_on(async {
@@ -227,14 +235,11 @@ fn from(source: &str, gate: &Gate, path: &str, headers: &str) -> Option<u16> {
     });
     stream.set_nonblocking(false).unwrap();
     stream.set_read_timeout(Some(GUARD)).unwrap();
-    let mut connection = Connection::over(stream);
-    // Who is refused may be so before it has said anything.
-    drop(connection.try_send(format!("GET {path} HTTP/1.1\r\n{headers}\r\n\r\n").as_bytes()));
-    connection.try_head().map(|head| head.status)
+    Connection::over(stream)
 }
 
 #[test]
-fn behind_a_proxy_nobody_else_may_connect() {
+fn behind_a_proxy_only_the_proxy_may_connect() {
     let config = format!("{OPEN}\nbehind_proxy: [127.0.0.2, 10.0.0.0/8]");
     let gate = Gate::start(&config);
     let host = format!("Host: {NAME}");
@@ -257,14 +262,14 @@ fn behind_a_proxy_nobody_else_may_connect() {
     assert_eq!(get(&gate.mcp(), "/readyz").status, 200, "agents come as before");
 
     gate.configure(&config.replace("10.0.0.0/8", "10.0.0.0/9"));
-    gate.log.wait_for("`behind_proxy` has changed; that needs a restart");
+    gate.log.wait_for("`behind_proxy` has changed; restart toolgate to apply it");
     gate.configure(OPEN);
-    gate.log.wait_for("the one before stays active");
+    gate.log.wait_for("the previous one stays active");
     assert_eq!(from("127.0.0.1", &gate, "/readyz", &host).unwrap_or(403), 403);
 }
 
 #[test]
-fn a_listener_on_loopback_is_for_this_machine_whatever_stands_before_it() {
+fn a_listener_on_loopback_ignores_behind_proxy() {
     let gate = Gate::start("behind_proxy: [10.0.0.0/8]");
     assert_eq!(get(&gate.admin(), "/metrics").status, 200);
 }
@@ -306,7 +311,7 @@ fn health_is_answered_under_tls_while_every_other_thread_is_blocked() {
     );
     let mut waiting = Vec::new();
     eventually("both workers are blocked", || {
-        if gate.log.text().matches("a thread is blocked").count() >= 2 {
+        if gate.log.text().matches("thread blocked at failpoint").count() >= 2 {
             return Some(());
         }
         if waiting.len() < 8 {

@@ -65,14 +65,14 @@ fn one_tool_is_shown_with_its_arguments() {
         json,
         "{\"name\":\"pid\",\"inputSchema\":{\"type\":\"object\"},\"x-unknown\":1.0}\n"
     );
-    for (wanted, said) in [
+    for (wanted, printed) in [
         ("echo", "did you mean `files__echo`?"),
         ("files__ecko", "did you mean `files__echo`?"),
         ("zzz", "there is no tool `zzz` among"),
     ] {
         let (code, out, err) = tool(&gate, &["show", wanted]);
         assert_eq!((code, out.as_str()), (Some(2), ""));
-        assert!(err.contains(said), "{err}");
+        assert!(err.contains(printed), "{err}");
     }
 }
 
@@ -91,7 +91,7 @@ fn a_call_is_made_as_an_agent_would_make_it() {
     let (code, out, err) = tool(&gate, &["call", "nonsense", "--server", "files"]);
     assert_eq!((code, out.as_str()), (Some(2), ""));
     assert!(err.contains("no such thing (JSON-RPC error -32601)"), "{err}");
-    let audit = gate.home.run(&["audit", "list", "-o", "jsonl"]);
+    let audit = gate.home.run(&["audit", "list", "--after", "0", "-o", "jsonl"]);
     let rows = String::from_utf8(audit.stdout).unwrap();
     assert!(rows.contains(r#""tool":"mode""#) && rows.contains("toolgate-cli"), "{rows}");
 }
@@ -129,7 +129,7 @@ fn what_policy_denies_is_a_finding() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_said() {
+fn unreachable_gateways_are_reported() {
     let home = Home::new();
     let run = |words: &[&str]| {
         let output = home.run(words);
@@ -140,10 +140,10 @@ fn what_cannot_be_asked_is_said() {
     assert!(err.contains("no gateway runs on the data folder") && err.contains("--url"), "{err}");
     let (code, err) = run(&["tool", "list", "--url", "http://127.0.0.1:1"]);
     assert_eq!(code, Some(2));
-    assert!(err.contains("http://127.0.0.1:1/mcp cannot be asked"), "{err}");
+    assert!(err.contains("cannot reach http://127.0.0.1:1/mcp"), "{err}");
     for arguments in ["[]", "{", "text"] {
         let (code, err) = run(&["tool", "call", "x", arguments]);
         assert_eq!(code, Some(64), "{err}");
-        assert!(err.contains("no JSON object"), "{err}");
+        assert!(err.contains("not a JSON object"), "{err}");
     }
 }

@@ -11,10 +11,10 @@ use crate::peer::{Peer, gate_with_peer};
 
 const OPEN: &str = "policies:\n  open: { version: '1', default: allow }";
 
-/// What a verb said; it must have gone well.
+/// The output of a verb that must succeed.
 #[track_caller]
 fn ok(gate: &Gate, words: &[&str]) -> String {
-    let (code, stdout, stderr) = said(&gate.home.run(words));
+    let (code, stdout, stderr) = printed(&gate.home.run(words));
     assert_eq!(code, Some(0), "{words:?}: {stderr}");
     stdout
 }
@@ -22,12 +22,12 @@ fn ok(gate: &Gate, words: &[&str]) -> String {
 /// What a verb complained about, and how it ended.
 #[track_caller]
 fn refused(gate: &Gate, words: &[&str]) -> String {
-    let (code, stdout, stderr) = said(&gate.home.run(words));
+    let (code, stdout, stderr) = printed(&gate.home.run(words));
     assert_eq!((code, stdout.as_str()), (Some(2), ""), "{words:?}: {stderr}");
     stderr
 }
 
-fn said(output: &Output) -> (Option<i32>, String, String) {
+fn printed(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
@@ -62,13 +62,13 @@ fn grants_and_freezes() {
     assert_eq!(verdict(&agent), "frozen");
     ok(&gate, &["unfreeze", "--server", "peer"]);
     assert_eq!(verdict(&agent), "sent");
-    assert!(refused(&gate, &["unfreeze", "--all"]).contains("nothing like that is frozen"));
+    assert!(refused(&gate, &["unfreeze", "--all"]).contains("no such freeze exists"));
 
     let list = json_of(&ok(&gate, &["grant", "list", "-o", "json"]));
     assert_eq!(list["items"][0]["label"], "laptop");
     assert_eq!(ok(&gate, &["grant", "list", "-o", "jsonl"]).lines().count(), 1);
     let table = ok(&gate, &["grant", "list"]);
-    assert!(table.starts_with("LABEL   POLICY  SERVERS"), "{table}");
+    assert!(table.starts_with("LABEL   STATE   POLICY  SERVERS"), "{table}");
     assert!(refused(&gate, &["grant", "create", "laptop"]).contains("`laptop` is taken"));
     assert!(refused(&gate, &["grant", "revoke", "nobody"]).contains("no grant `nobody`"));
 
@@ -93,7 +93,7 @@ fn people_have_what_their_roles_say() {
     let token = json_of(&made)["token"].as_str().unwrap().to_owned();
     let as_duty = |words: &[&str]| {
         let mut command = gate.home.command(words);
-        said(&command.env("TOOLGATE_ADMIN_TOKEN", &token).output().unwrap())
+        printed(&command.env("TOOLGATE_ADMIN_TOKEN", &token).output().unwrap())
     };
     assert_eq!(as_duty(&["person", "list"]).0, Some(0));
     let (code, _, why) = as_duty(&["person", "create", "x", "--role", "admin"]);
@@ -133,7 +133,7 @@ fn servers_are_added_tried_and_removed() {
         ["server", "add", "x", "--url", "http://127.0.0.1:1/", "--header", "X-Api-Key=plain"];
     assert!(!refused(&gate, &literal).contains("plain"), "a secret must be a reference");
     ok(&gate, &["server", "add", "dead", "--url", "http://127.0.0.1:1/mcp"]);
-    let (code, stdout, _) = said(&gate.home.run(&["server", "test", "-o", "json", "dead"]));
+    let (code, stdout, _) = printed(&gate.home.run(&["server", "test", "-o", "json", "dead"]));
     assert_eq!((code, &json_of(&stdout)["ok"]), (Some(1), &false.into()), "{stdout}");
     assert!(refused(&gate, &["server", "remove", "peer"]).contains("toolgate.yaml"));
 
@@ -157,7 +157,7 @@ fn servers_are_added_tried_and_removed() {
 #[test]
 fn a_gateway_that_is_not_there() {
     let home = Home::new();
-    let (code, _, why) = said(&home.run(&["grant", "list"]));
+    let (code, _, why) = printed(&home.run(&["grant", "list"]));
     assert_eq!(code, Some(2));
     assert!(why.contains("no gateway runs on the data folder"), "{why}");
     assert!(!why.contains("os error"), "{why}");
@@ -167,7 +167,7 @@ fn a_gateway_that_is_not_there() {
     let token = admin_token(&gate.home);
     let elsewhere = |url: &str, token: &str| {
         let mut command = home.command(&["grant", "list", "-o", "json", "--admin", url]);
-        said(&command.env("TOOLGATE_ADMIN_TOKEN", token).output().unwrap())
+        printed(&command.env("TOOLGATE_ADMIN_TOKEN", token).output().unwrap())
     };
     assert_eq!(elsewhere(&url, &token).1, "{\"items\":[],\"next\":null}\n");
     let (code, _, why) = elsewhere(&url, "a-wrong-token-of-20-characters");

@@ -49,7 +49,7 @@ fn a_refused_file_is_read_again_when_its_mode_is_right() {
     let agent = Agent::open(&gate, "peer");
     let text = format!("version: 1\n{LISTEN}\nservers:\n{}", peer.entry("after", ""));
     replace(&gate.home.file(), &text, 0o666);
-    gate.log.wait_for("the one before stays active");
+    gate.log.wait_for("the previous one stays active");
     assert_eq!(agent.says("mode"), "before");
     mode(&gate.home.file(), 0o644);
     until_mode(&agent, "after");
@@ -61,7 +61,7 @@ fn a_secret_that_appears_later_is_read() {
     let agent = Agent::open(&gate, "peer");
     let env = "env: { WORD: 'file:run/secrets/word' }";
     gate.configure(&format!("servers:\n{}", peer.entry("after", env)));
-    gate.log.wait_for("the one before stays active");
+    gate.log.wait_for("the previous one stays active");
     fs::create_dir_all(gate.home.path("run/secrets")).unwrap();
     replace(&gate.home.path("run/secrets/word"), "created later", 0o600);
     until_mode(&agent, "after");
@@ -126,7 +126,7 @@ fn policy_folders_are_watched_whenever_they_appear() {
 
     // A folder that is created after the file that names it.
     gate.configure(&config("later/rules"));
-    gate.log.wait_for("the one before stays active");
+    gate.log.wait_for("the previous one stays active");
     fs::create_dir(gate.home.path("later")).unwrap();
     fs::create_dir(gate.home.path("later/rules")).unwrap();
     replace(&gate.home.path("later/rules/p.yaml"), ALLOW, 0o644);

@@ -43,7 +43,7 @@ pub(crate) struct Event {
 /// The events of an answer, as they come.
 pub(crate) struct Events {
     connection: Connection,
-    /// Bytes that were read and are no whole line yet.
+    /// Bytes that are not a complete line yet.
     begun: Vec<u8>,
 }
 
@@ -203,18 +203,18 @@ impl Events {
     /// The next event; none when the stream has ended.
     pub(crate) fn next(&mut self) -> Option<Event> {
         let mut event = Event::default();
-        let mut said = false;
+        let mut printed = false;
         loop {
             let line = self.line()?;
             match line.split_once(':') {
-                None if line.is_empty() && said => return Some(event),
+                None if line.is_empty() && printed => return Some(event),
                 Some(("id", id)) => event.id = Some(id.trim().to_owned()),
                 Some(("data", data)) => event.data.push_str(data.trim()),
                 Some(("retry", retry)) => event.retry = retry.trim().parse().ok(),
                 // Comments, and the empty line after one.
                 _ => continue,
             }
-            said = true;
+            printed = true;
         }
     }
 

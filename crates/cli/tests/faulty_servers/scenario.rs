@@ -102,10 +102,12 @@ fn use_faulty(endpoint: &Endpoint, gate: &Gate, server: FaultyServer) {
 fn call_faulty(visitor: &Visitor, server: FaultyServer, call: usize) {
     let text = format!("call {call}");
     let result = visitor.agent.call(&visitor.tool("echo"), &json!({"text": text}));
-    let said = &result["content"][0]["text"];
+    let printed = &result["content"][0]["text"];
     assert!(
-        said == &text || (lies(server) && said == FALSE_ANSWER) || is_failure(&result["_meta"]),
-        "{server:?} said {result}"
+        printed == &text
+            || (lies(server) && printed == FALSE_ANSWER)
+            || is_failure(&result["_meta"]),
+        "{server:?} printed {result}"
     );
 }
 

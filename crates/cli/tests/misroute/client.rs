@@ -12,7 +12,7 @@ const MOODS: u64 = 20;
 pub(crate) struct Tally {
     /// With the right answer.
     pub(crate) answered: u64,
-    /// With a failure that says so (too many wait for the child).
+    /// With a failure because too many calls wait for the child.
     pub(crate) failed: u64,
     /// Cancelled, answered or not.
     pub(crate) cancelled: u64,
@@ -173,8 +173,8 @@ impl Client {
         format!("{}{body}", self.head("POST", method, body.len()))
     }
 
-    /// What its requests say of who it is. Of those without a session every other one keeps to
-    /// itself, and the rest share what stands for them.
+    /// The identification in its requests. Of those without a session every other one has its own
+    /// standing session, and the rest share one.
     fn about(&self, method: &str) -> String {
         let Self { session, number, server: Server { tool, .. }, .. } = self;
         if self.era == Era::Legacy {

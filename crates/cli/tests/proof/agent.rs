@@ -17,10 +17,10 @@ pub(crate) struct Agent {
     next: u64,
 }
 
-/// What an agent was told of a call.
+/// The answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// What the tool said.
+    /// The text of the tool.
     Done(String),
     /// The `error_code` of a refusal, and the whole result.
     Refused(String, Value),

@@ -1,4 +1,4 @@
-//! What the audit of a data folder says, call by call, read with SQLite as anybody could.
+//! The audit of a data folder, call by call, read with plain SQLite.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub(crate) struct Call {
 }
 
 impl Audited {
-    /// Reads all of it. Arguments must be written down in full, for the marks.
+    /// Reads all of it. Needs `audit.arguments: full`, for the marks.
     pub(crate) fn read(folder: &Path) -> Self {
         let sql = open(folder);
         let mut calls: HashMap<String, Call> = HashMap::new();
@@ -76,7 +76,7 @@ impl Audited {
     }
 }
 
-/// What the stored counter of an entry says is used.
+/// The stored counter of an entry.
 pub(crate) fn stored_counts(folder: &Path) -> Vec<u64> {
     let sql = open(folder);
     let mut statement = sql.prepare("SELECT used FROM counter").unwrap();

@@ -18,8 +18,8 @@ use toolgate_edge::guard::{Browsers, Guard};
 use toolgate_edge::listen::{self, ConnectionLimits, ListenerOptions};
 use toolgate_edge::remote::{Client, RemoteConnector, RemoteSpec};
 use toolgate_gateway::{
-    Access, Admission, AgentSessions, Clock, Gateway, Grant, Ids, InForce, Instances, Metrics,
-    Server, ServerSettings, Writing,
+    Access, ActivePolicy, Admission, AgentSessions, ArgumentRecording, Clock, Gateway, Grant, Ids,
+    Instances, Metrics, Server, ServerSettings,
 };
 use toolgate_policy::{Known, Policy};
 use toolgate_store_sqlite::{Durability, OpenOptions, Randomness};
@@ -63,7 +63,7 @@ async fn the_four_closing_documents_hold_over_http() {
     let clock = Arc::new(Still(Mutex::new("2026-11-16T12:00:07Z".parse().unwrap())));
     let address = serve(&folder.path().join("data"), &upstream.url, Arc::clone(&clock) as _).await;
     let set = |time: &str| *clock.0.lock().unwrap() = time.parse().unwrap();
-    // Time only goes on, so each tool has minutes of its own.
+    // Time only moves forward, so each tool has its own minutes.
     for ((tool, max), minute) in TOOLS.into_iter().zip((10..).step_by(2)) {
         set(&format!("2026-11-16T12:{minute}:07Z"));
         let open = |who: &str| {
@@ -117,7 +117,7 @@ async fn serve(data: &std::path::Path, url: &str, clock: Arc<dyn Clock>) -> Stri
     let options = OpenOptions::new(Durability::Process, randomness);
     let opened = toolgate_store_sqlite::open(data, options, clock.now()).unwrap();
     let ids: Arc<dyn Ids> = Arc::new(Counted::default());
-    let writing = Writing { mode: ArgumentMode::Keys, secret: opened.secret };
+    let writing = ArgumentRecording { mode: ArgumentMode::Keys, secret: opened.secret };
     let admission = Admission::new(Arc::new(opened.store), clock, Arc::clone(&ids), writing);
     admission.set_access(access());
     let limits = AgentSessions { max: 100, per_grant: 100, idle: Duration::from_mins(10) };
@@ -171,7 +171,7 @@ fn access() -> Access {
              window: minute, max: {max}, scope: grant }}] }}\n"
         );
         let policy = Policy::load(tool, &document, &Known::default()).policy.unwrap();
-        let policy = Arc::new(InForce::new(policy));
+        let policy = Arc::new(ActivePolicy::new(policy));
         for who in ["one", "two"] {
             let token = format!("{tool}-{who}");
             let grant = Grant {

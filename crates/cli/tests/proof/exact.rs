@@ -32,9 +32,9 @@ struct Clients {
     output: BufReader<ChildStdout>,
 }
 
-/// What the tasks of a process were told in one trial.
+/// The answers that the tasks of a process got in one trial.
 #[derive(Debug, Default, Clone, Copy)]
-struct Told {
+struct Reported {
     done: u64,
     refused: u64,
     lost: u64,
@@ -56,12 +56,12 @@ fn one_of_the_processes() {
                 running
                     .spawn(async move { hammer(agent, Path::new(&address), &tool, number).await });
             }
-            let mut all = Told::default();
-            for (agent, told) in running.join_all().await {
+            let mut all = Reported::default();
+            for (agent, reported) in running.join_all().await {
                 tasks.push(agent);
-                all.done += told.done;
-                all.refused += told.refused;
-                all.lost += told.lost;
+                all.done += reported.done;
+                all.refused += reported.refused;
+                all.lost += reported.lost;
             }
             println!("\ntold {} {} {}", all.done, all.refused, all.lost);
         }
@@ -74,28 +74,29 @@ async fn hammer(
     address: &Path,
     tool: &str,
     task: usize,
-) -> (Option<Agent>, Told) {
-    let mut told = Told::default();
+) -> (Option<Agent>, Reported) {
+    let mut reported = Reported::default();
     loop {
         let mut open = match agent.take() {
             Some(agent) => agent,
             None => open(address).await,
         };
-        let mark = format!("{tool}/{}/{task}/{}", std::process::id(), told.done + told.lost);
+        let mark =
+            format!("{tool}/{}/{task}/{}", std::process::id(), reported.done + reported.lost);
         match open.call(tool, &mark).await {
             Ok(Said::Done(text)) => {
                 assert_eq!(text, mark, "an answer of another call");
-                told.done += 1;
+                reported.done += 1;
             }
             Ok(Said::Refused(code, result)) if code == "rate_limited" => {
                 let rule = result["_meta"]["rule"].as_str().unwrap();
                 assert!(rule.starts_with("/tools/t") && rule.contains("/limits/"), "{result}");
-                told.refused += 1;
-                return (Some(open), told);
+                reported.refused += 1;
+                return (Some(open), reported);
             }
             // A gateway that stops, or is gone.
             Ok(Said::Refused(..)) | Err(_) => {
-                told.lost += 1;
+                reported.lost += 1;
                 continue;
             }
         }
@@ -146,24 +147,25 @@ async fn a_limit_of_n_admits_n_to_four_processes_and_over_restarts() {
             gate.wait();
             gate = start(&folder, &upstream.url, &address);
         }
-        let mut told = Told::default();
+        let mut reported = Reported::default();
         for clients in &mut clients {
-            let one = tokio::task::block_in_place(|| clients.told());
-            told.done += one.done;
-            told.refused += one.refused;
-            told.lost += one.lost;
+            let one = tokio::task::block_in_place(|| clients.reported());
+            reported.done += one.done;
+            reported.refused += one.refused;
+            reported.lost += one.lost;
         }
         let limit = limit as u64;
         let executed = upstream.count() - before;
-        println!("{tool}: {told:?}, carried out {executed}, killed {killed}");
-        assert_eq!(told.refused, (PROCESSES * TASKS) as u64, "each was refused in the end");
+        println!("{tool}: {reported:?}, carried out {executed}, killed {killed}");
+        assert_eq!(reported.refused, (PROCESSES * TASKS) as u64, "each was refused in the end");
         if killed {
             // What was admitted and never sent, or never answered, stays taken.
-            assert!(told.done <= executed && executed <= limit, "{executed} of {limit}");
+            assert!(reported.done <= executed && executed <= limit, "{executed} of {limit}");
         } else {
-            assert_eq!((executed, told.done + told.lost >= limit), (limit, true));
+            assert_eq!((executed, reported.done + reported.lost >= limit), (limit, true));
         }
-        (admitted, calls) = (admitted + limit, calls + told.done + told.refused + told.lost);
+        (admitted, calls) =
+            (admitted + limit, calls + reported.done + reported.refused + reported.lost);
     }
     assert_eq!(gate.stop().0, Some(0));
     let audited = Audited::read(&folder.path().join("data"));
@@ -194,13 +196,13 @@ impl Clients {
         writeln!(self.child.stdin.as_mut().unwrap(), "{tool}").unwrap();
     }
 
-    fn told(&mut self) -> Told {
+    fn reported(&mut self) -> Reported {
         loop {
             let mut line = String::new();
             assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "a process has ended");
             let Some(counts) = line.trim().strip_prefix("told ") else { continue };
             let counts: Vec<u64> = counts.split(' ').map(|count| count.parse().unwrap()).collect();
-            return Told { done: counts[0], refused: counts[1], lost: counts[2] };
+            return Reported { done: counts[0], refused: counts[1], lost: counts[2] };
         }
     }
 }

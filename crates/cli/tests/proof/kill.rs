@@ -86,7 +86,7 @@ async fn nothing_is_lost_or_done_twice_by_kills() {
     compare(&rounds, &upstream, &folder.path().join("data"), few, &mut starts);
 }
 
-/// The three records say the same.
+/// The three records agree.
 fn compare(
     rounds: &[Vec<Seen>],
     upstream: &Upstream,
@@ -196,7 +196,7 @@ impl Killer {
     }
 }
 
-/// Clients call until nobody is there any more; what they saw.
+/// Clients call until the gateway is gone; what they saw.
 async fn run_until_killed(gate: &Gate, killer: &Arc<Killer>, round: u64, kill: Kill) -> Vec<Seen> {
     killer.arm(gate, kill);
     let mut clients = JoinSet::new();
@@ -258,7 +258,7 @@ fn policy(few: u64) -> String {
     format!("version: '1'\ndefault: deny\ntools:\n{}{}", entry(many, 1 << 40), entry(other, few))
 }
 
-/// The verb says that the chain is whole.
+/// `audit verify` reports an intact chain.
 fn verify(folder: &Path) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
     command.args(["audit", "verify", "-o", "json", "--data"]).arg(folder.join("data"));

@@ -1,5 +1,5 @@
 //! Where a kill met a call, found out afterwards from three records that know nothing of each
-//! other: what the client saw, what the server carried out, what the audit says.
+//! other: what the client saw, what the server executed, what the audit recorded.
 
 use std::collections::HashSet;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Policies that change under load, every third of them with a mistake: no call fails, and each
-//! stands in the audit under exactly one policy that was in force.
+//! Policies that change under load, every third of them invalid: no call fails, and each
+//! is recorded under exactly one policy that was active.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::upstream::Upstream;
 const CHANGES: u64 = 60;
 const CLIENTS: usize = 4;
 
-/// The document of one version; `probe` says which it is.
+/// The document of one version; `probe` identifies it.
 fn document(version: u64) -> String {
     format!(
         "version: '1'\ndefault: deny\ntools:\n  \
@@ -56,8 +56,8 @@ async fn every_call_is_under_exactly_one_policy_while_they_change() {
             let mut agent = Agent::open(&address, "/mcp/work", None).await.unwrap();
             while !stop.load(Ordering::SeqCst) {
                 let mark = format!("{client}");
-                let said = agent.call("work", &mark).await.unwrap();
-                assert_eq!(said, Said::Done(mark), "a call failed");
+                let printed = agent.call("work", &mark).await.unwrap();
+                assert_eq!(printed, Said::Done(mark), "a call failed");
                 done.fetch_add(1, Ordering::SeqCst);
             }
         });

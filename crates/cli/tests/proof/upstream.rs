@@ -18,7 +18,7 @@ pub(crate) struct Upstream {
     executed: watch::Receiver<u64>,
 }
 
-/// Is told of every execution, after it is written down and before it is answered.
+/// Called for every execution, after it is recorded and before it is answered.
 pub(crate) type OnExecution = dyn Fn(&str) + Send + Sync;
 
 struct Shared {

@@ -1,4 +1,4 @@
-//! A client whose model says its name, and that remembers the progress it was told of.
+//! A client whose model answers with its name, and that records progress notifications.
 
 use std::sync::{Arc, Mutex};
 

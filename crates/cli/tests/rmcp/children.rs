@@ -19,7 +19,7 @@ pub(crate) async fn any_client_with_any_child() {
                 let name = format!("{client_era:?}-{server}");
                 let (client, agent) = connect(&gate, &path, client_era, &name).await;
                 let sampling = format!("{prefix}test_sampling");
-                // Among others it may be listed later, when it was heard; it can be called at once.
+                // On `/mcp` it may be listed later; it can be called at once.
                 if prefix.is_empty() {
                     let tools = client.list_all_tools().await.expect(&what);
                     assert!(tools.iter().any(|tool| *tool.name == *sampling), "{what}: {tools:?}");

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};
 
-/// The word that makes this binary a server.
+/// The argument that makes this binary a server.
 const ASKED: &str = "be-a-server";
 
 fn main() -> ExitCode {

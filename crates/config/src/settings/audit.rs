@@ -3,16 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use toolgate_audit::{ArgumentMode, Durability};
+
 use crate::reader::{Reader, section};
-use crate::value::{Period, Syslog, Text, Whole, within, words};
+use crate::value::{Keyword, Period, Syslog, Text, Whole, Word, within};
 
 /// The audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditConfig {
-    /// When an intent row is durable.
-    pub durability: Durability,
+    /// How durable an intent row is before its call is sent; `None` writes no rows at all.
+    pub durability: Option<Durability>,
     /// What rows contain of arguments.
-    pub arguments: AuditArguments,
+    pub arguments: ArgumentMode,
     /// A checkpoint is signed after this many rows at the latest.
     pub checkpoint_rows: u64,
     /// A checkpoint is signed after this time at the latest.
@@ -23,30 +25,32 @@ pub struct AuditConfig {
     pub checkpoint_syslog: Option<Syslog>,
 }
 
-words! {
-    /// When an intent row is durable.
-    pub enum Durability {
-        /// It has reached the operating system: survives a killed process.
-        Process = "process",
-        /// It has reached the disk: survives a power cut.
-        Power = "power",
-        /// No rows at all, for measuring.
-        Off = "off",
+impl AuditConfig {
+    /// The durability as the file spells it.
+    pub fn durability_name(&self) -> &'static str {
+        match self.durability {
+            Some(Durability::Process) => "process",
+            Some(Durability::Power) => "power",
+            None => "off",
+        }
     }
 }
 
-words! {
-    /// What rows contain of arguments.
-    pub enum AuditArguments {
-        /// Only the names of arguments.
-        Keys = "keys",
-        /// Values at paths that active policies name.
-        Facts = "facts",
-        /// A keyed hash of each value.
-        Hashed = "hashed",
-        /// Everything.
-        Full = "full",
-    }
+impl Keyword for Option<Durability> {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("process", Some(Durability::Process)),
+        ("power", Some(Durability::Power)),
+        ("off", None),
+    ];
+}
+
+impl Keyword for ArgumentMode {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("keys", Self::Keys),
+        ("facts", Self::Facts),
+        ("hashed", Self::Hashed),
+        ("full", Self::Full),
+    ];
 }
 
 section! {
@@ -55,10 +59,10 @@ section! {
     struct RawAudit {
         /// Durability of a row before its call is sent: `process` (survives kill -9), `power` (survives a power cut), `off` (no rows; for measurements).
         #[schemars(extend("default" = "process"))]
-        durability: Durability,
+        durability: Word<Option<Durability>>,
         /// Arguments in audit rows: `keys` (names only), `facts` (also values that policies use), `hashed`, `full`.
         #[schemars(extend("default" = "keys"))]
-        arguments: AuditArguments,
+        arguments: Word<ArgumentMode>,
         /// When checkpoints are signed.
         checkpoints: RawCheckpoints,
     }
@@ -86,8 +90,8 @@ impl RawAudit {
         let checkpoints = self.checkpoints.map(|at| at.value).unwrap_or_default();
         let (rows, every) = ((Whole(1), Whole(1_000_000)), (Period::secs(1), Period::days(1)));
         AuditConfig {
-            durability: self.durability.map_or(Durability::Process, |at| at.value),
-            arguments: self.arguments.map_or(AuditArguments::Keys, |at| at.value),
+            durability: self.durability.map_or(Some(Durability::default()), |at| at.value.0),
+            arguments: self.arguments.map(|at| at.value.0).unwrap_or_default(),
             checkpoint_rows: within(checkpoints.rows, rows, Whole(1000), reader).0,
             checkpoint_every: within(checkpoints.every, every, Period::secs(60), reader).0,
             checkpoint_file: checkpoints.file.map(|at| reader.path(at.value.0)),

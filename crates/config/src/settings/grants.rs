@@ -1,12 +1,14 @@
 //! `grants`: tokens of agents, what they may reach, and their policy.
 
 use jiff::Timestamp;
+use toolgate_policy::Glob;
+use toolgate_session::Reach;
 
 use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{At, Reader, section};
 use crate::suggest;
-use crate::value::{Date, Glob, Sha256Hex, Text, TokenHash, TokenReference, one_token};
+use crate::value::{Date, Pattern, Sha256Hex, Text, TokenHash, TokenReference, one_token};
 
 /// A grant of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,22 +24,11 @@ pub struct GrantConfig {
     /// The servers it may reach; `None` is all.
     pub servers: Option<Vec<String>>,
     /// The sessions it may reach.
-    pub sessions: SessionFilter,
+    pub sessions: Reach,
     /// Its policy; without one every call is denied.
     pub policy: Option<String>,
     /// When the token expires.
     pub expires: Option<Timestamp>,
-}
-
-/// Which sessions a grant may reach: those that match every list; `None` matches all.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SessionFilter {
-    /// Globs for the infobase name.
-    pub infobase_name: Option<Vec<Glob>>,
-    /// Globs for the kind.
-    pub kind: Option<Vec<Glob>>,
-    /// Globs for the session id.
-    pub session_id: Option<Vec<Glob>>,
 }
 
 section! {
@@ -73,11 +64,11 @@ section! {
     #[schemars(rename = "SessionFilter")]
     struct RawSessionFilter {
         /// Globs for the infobase name.
-        infobase_name: Vec<Glob>,
+        infobase_name: Vec<Pattern>,
         /// Globs for the kind.
-        kind: Vec<Glob>,
+        kind: Vec<Pattern>,
         /// Globs for the session id.
-        session_id: Vec<Glob>,
+        session_id: Vec<Pattern>,
     }
 }
 
@@ -110,8 +101,15 @@ impl RawGrant {
         for server in self.servers.iter().flat_map(|at| &at.value) {
             check_known("server", server, &known.servers, reader);
         }
-        if let Some(policy) = &self.policy {
-            check_known("policy", policy, &known.policies, reader);
+        match &self.policy {
+            Some(policy) => check_known("policy", policy, &known.policies, reader),
+            None if self.unreadable.contains(&"policy") => {}
+            None => {
+                let message = "a grant without a policy: every call is denied".to_owned();
+                let hint = "add `policy: NAME`; the policy `recommended` is built in".to_owned();
+                let span = label.as_ref().map_or(span, |label| label.span);
+                reader.warn(code::NO_POLICY, span, message, hint);
+            }
         }
         let (label, token) = (label?, token?);
         let (name, token_at) = (label.span, token.span);
@@ -135,13 +133,18 @@ impl RawGrant {
 }
 
 impl RawSessionFilter {
-    fn lower(self) -> SessionFilter {
-        SessionFilter {
-            infobase_name: self.infobase_name.map(|at| at.value),
-            kind: self.kind.map(|at| at.value),
-            session_id: self.session_id.map(|at| at.value),
+    fn lower(self) -> Reach {
+        Reach {
+            infobase_name: self.infobase_name.map(globs),
+            kind: self.kind.map(globs),
+            session_id: self.session_id.map(globs),
         }
     }
+}
+
+/// The globs of a list.
+pub(crate) fn globs(list: At<Vec<Pattern>>) -> Vec<Glob> {
+    list.value.into_iter().map(|Pattern(glob)| glob).collect()
 }
 
 /// Labels of grants and names of people: short, printable, and not reserved.

@@ -29,7 +29,7 @@ pub struct Limits {
 
 /// Limits of agent sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentSessions {
+pub struct AgentSessionsConfig {
     /// Maximum number of agent sessions.
     pub max: u64,
     /// Maximum number of agent sessions of one grant.
@@ -105,7 +105,7 @@ impl RawLimits {
 }
 
 impl RawAgentSessions {
-    pub(crate) fn lower(self, reader: &mut Reader<'_>) -> AgentSessions {
+    pub(crate) fn lower(self, reader: &mut Reader<'_>) -> AgentSessionsConfig {
         let idle = (Period::secs(1), Period::days(30));
         let many = (Whole(1), Whole(1_000_000));
         let max = within(self.max, many, Whole(1024), reader).0;
@@ -116,6 +116,10 @@ impl RawAgentSessions {
             let hint = "write at most `agent_sessions.max`";
             reader.error_hint(code::OUT_OF_RANGE, span, message, hint);
         }
-        AgentSessions { max, per_grant, idle: within(self.idle, idle, Period::secs(900), reader).0 }
+        AgentSessionsConfig {
+            max,
+            per_grant,
+            idle: within(self.idle, idle, Period::secs(900), reader).0,
+        }
     }
 }

@@ -65,6 +65,17 @@ section! {
 }
 
 impl RawListen {
+    /// The listeners that the file names.
+    pub(crate) fn places(&self) -> Vec<(&'static str, Span)> {
+        let all = [
+            ("mcp", &self.mcp),
+            ("sessions", &self.sessions),
+            ("admin", &self.admin),
+            ("metrics", &self.metrics),
+        ];
+        all.into_iter().filter_map(|(name, at)| Some((name, at.as_ref()?.span))).collect()
+    }
+
     pub(crate) fn lower(self, reader: &mut Reader<'_>) -> Listen {
         let usual = |port| Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
         let mut taken = Vec::new();

@@ -6,7 +6,8 @@ use super::grants::{Holder, check_label};
 use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{Reader, section};
-use crate::value::{Date, Sha256Hex, Text, TokenHash, TokenReference, one_token, words};
+use crate::role::Role;
+use crate::value::{Date, Sha256Hex, Text, TokenHash, TokenReference, Word, one_token};
 
 /// A person of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,20 +24,6 @@ pub struct PersonConfig {
     pub expires: Option<Timestamp>,
 }
 
-words! {
-    /// The role of a person.
-    pub enum Role {
-        /// Looks.
-        Viewer = "viewer",
-        /// Looks and answers approvals.
-        Approver = "approver",
-        /// Looks, changes policies and attaches them to grants.
-        PolicyManager = "policy_manager",
-        /// Everything.
-        Admin = "admin",
-    }
-}
-
 section! {
     foreign = &[("role", "did you mean `roles: [viewer]`?"), ("label", "did you mean `name`?")];
     /// A person: a named token for the CLI and the admin API.
@@ -51,7 +38,7 @@ section! {
         token_sha256: Sha256Hex,
         /// `viewer`, `approver` (answers approvals), `policy_manager` (changes policies), `admin` (everything).
         #[schemars(required, length(min = 1))]
-        roles: Vec<Role>,
+        roles: Vec<Word<Role>>,
         /// Groups, for policies that name approvers.
         groups: Vec<Text>,
         /// Expiry date: the token stops working at 00:00 UTC on this day.
@@ -77,7 +64,7 @@ impl RawPerson {
         let value = PersonConfig {
             name: name.value.0,
             token: token.value,
-            roles: roles.value,
+            roles: roles.value.into_iter().map(|Word(role)| role).collect(),
             groups: self
                 .groups
                 .into_iter()

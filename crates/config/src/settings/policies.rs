@@ -8,8 +8,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{KeyRule, Read, Reader, entries};
-use crate::tree::{Key, Node};
-use crate::value::Text;
+use crate::syntax::{Key, Node};
+use crate::value::{Text, unreadable, why};
 
 /// A named policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,14 @@ impl Read for RawPolicy {
             reader.error_hint(code::CONFLICT, other.key.span, message, hint);
         }
         let Text(path) = Text::read(&file.value, reader)?;
-        Some(Self(PolicySource::File(reader.path(path))))
+        let at = reader.path(&path);
+        match reader.surroundings.read(&at) {
+            Ok(bytes) if std::str::from_utf8(&bytes).is_err() => {
+                unreadable(&path, "it is not UTF-8", file.value.span, reader)
+            }
+            Ok(_) => Some(Self(PolicySource::File(at))),
+            Err(error) => unreadable(&path, &why(&error), file.value.span, reader),
+        }
     }
 }
 

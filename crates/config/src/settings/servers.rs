@@ -7,13 +7,14 @@ mod stdio;
 use std::time::Duration;
 
 pub use self::http::{Http, HttpFlavour, ServerUrl};
-pub use self::stdio::{Instances, Stdio};
+use self::stdio::IsShared;
+pub use self::stdio::Stdio;
 use super::tools::{RawTool, TIMEOUTS, ToolConfig, ToolName, lower_tools};
 use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{At, KeyRule, Named, Reader, section};
-use crate::tree::Key;
-use crate::value::{Period, Scalar, Switch, Text, within, words};
+use crate::syntax::Key;
+use crate::value::{Period, Scalar, Switch, Text, Word, within, words};
 
 /// An MCP server of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +80,8 @@ section! {
     foreign = foreign::KEYS;
     /// An MCP server. An `mcpServers` entry of an MCP client works unchanged. Requires exactly one of `command` and `url`.
     ///
+    /// In `args`, `env` and `cwd` of `instances: per-agent`, `{grant}` is replaced by the label of the grant, as a file name, and `{instance}` by an id that no other child has.
+    ///
     /// In `command`, `args`, `env`, `url` and `headers`, `${NAME}`, `${NAME:-default}` and `${env:NAME}` are replaced; a whole value may be `env:NAME` or, except in `command` and `args`, `file:PATH`.
     #[schemars(rename = "Server", extend("oneOf" = [{"required": ["command"]}, {"required": ["url"]}]))]
     struct RawServer {
@@ -97,7 +100,7 @@ section! {
         /// Headers of every request to the server. Secrets must be references.
         headers: Named<AnyName, At<Scalar>>,
         /// One child process per agent session, or one for all. Default: `per-agent`.
-        instances: Instances,
+        instances: Word<IsShared>,
         /// Deadline of calls.
         #[schemars(extend("default" = "60s"))]
         timeout: Period,
@@ -146,15 +149,16 @@ impl KeyRule for ServerName {
     }
 }
 
-fn is_server_name(name: &str) -> bool {
-    name.len() <= 32
+pub(crate) fn is_server_name(name: &str) -> bool {
+    !TAKEN.contains(&name)
+        && name.len() <= 32
         && !name.starts_with('-')
         && !name.is_empty()
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 /// `My Server_2` becomes `my-server-2`.
-fn fixed_name(name: &str) -> String {
+pub(crate) fn fixed_name(name: &str) -> String {
     let dashed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     name.chars().map(dashed).collect::<String>().trim_matches('-').to_owned()
 }

@@ -1,44 +1,39 @@
 //! The operator's settings for single tools, of servers and of sessions.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+use toolgate_policy::Class;
+use toolgate_session::ToolSettings;
 
 use crate::problem::code;
 use crate::reader::{At, KeyRule, Named, Reader, section};
-use crate::tree::Key;
-use crate::value::{Period, Whole, within, words};
+use crate::syntax::Key;
+use crate::value::{Keyword, Period, Whole, Word, within};
 
 /// The bounds of every timeout of a call.
 pub(crate) const TIMEOUTS: (Period, Period) = (Period::millis(1), Period::days(7));
 
-/// The operator's settings for one tool.
+/// The operator's settings for one tool of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolConfig {
     /// The tool's own name.
     pub name: String,
-    /// Its deadline, if it differs from that of its server or kind.
+    /// Its deadline, if it differs from that of its server.
     pub timeout: Option<Duration>,
     /// Its risk class, if it differs from the derived one.
-    pub class: Option<RiskClass>,
-    /// How many calls may run at once; only for tools of sessions.
-    pub concurrency: Option<u64>,
+    pub class: Option<Class>,
 }
 
-words! {
-    /// The risk class of a tool.
-    pub enum RiskClass {
-        /// Reads data.
-        Read = "read",
-        /// Changes data.
-        Write = "write",
-        /// Runs code or programs.
-        Execute = "execute",
-        /// Destroys data.
-        Destructive = "destructive",
-        /// Moves money.
-        Financial = "financial",
-        /// Anything else.
-        Other = "other",
-    }
+impl Keyword for Class {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("read", Self::Read),
+        ("write", Self::Write),
+        ("execute", Self::Execute),
+        ("destructive", Self::Destructive),
+        ("financial", Self::Financial),
+        ("other", Self::Other),
+    ];
 }
 
 section! {
@@ -48,7 +43,7 @@ section! {
         /// Deadline of its calls. Default: that of the server.
         timeout: Period,
         /// Risk class; overrides the class derived from name and annotations.
-        class: RiskClass,
+        class: Word<Class>,
     }
 }
 
@@ -59,16 +54,9 @@ section! {
         /// Deadline of its calls. Default: as the tool declares, else that of the kind.
         timeout: Period,
         /// Risk class; overrides the class derived from name and annotations.
-        class: RiskClass,
+        class: Word<Class>,
         /// Calls of the tool that one session may run at once. Default: as the tool declares, else 1.
         concurrency: Whole,
-    }
-}
-
-impl From<RawTool> for RawSessionTool {
-    fn from(raw: RawTool) -> Self {
-        let RawTool { timeout, class, unreadable } = raw;
-        Self { timeout, class, concurrency: None, unreadable }
     }
 }
 
@@ -87,21 +75,38 @@ impl KeyRule for ToolName {
     }
 }
 
-/// The tools of a section in the order of the file.
-pub(crate) fn lower_tools<T: Into<RawSessionTool>>(
-    tools: Option<At<Named<ToolName, T>>>,
+/// The tools of a server, in the order of the file.
+pub(crate) fn lower_tools(
+    tools: Option<At<Named<ToolName, RawTool>>>,
     reader: &mut Reader<'_>,
 ) -> Vec<ToolConfig> {
     let entries = tools.map(|at| at.value.entries).unwrap_or_default();
-    let tools = entries.into_iter().map(|(name, raw)| {
-        let RawSessionTool { timeout, class, concurrency, .. } = raw.into();
-        ToolConfig {
-            name: name.value,
-            timeout: timeout.map(|at| within(Some(at), TIMEOUTS, TIMEOUTS.0, reader).0),
-            class: class.map(|at| at.value),
-            concurrency: concurrency
-                .map(|at| within(Some(at), (Whole(1), Whole(1000)), Whole(1), reader).0),
-        }
+    let tools = entries.into_iter().map(|(name, RawTool { timeout, class, .. })| ToolConfig {
+        name: name.value,
+        timeout: timeout.map(|at| within(Some(at), TIMEOUTS, TIMEOUTS.0, reader).0),
+        class: class.map(|at| at.value.0),
     });
     tools.collect()
+}
+
+/// The tools of sessions, laid over `base` key by key.
+pub(crate) fn lower_session_tools(
+    tools: Option<At<Named<ToolName, RawSessionTool>>>,
+    mut base: BTreeMap<String, ToolSettings>,
+    reader: &mut Reader<'_>,
+) -> BTreeMap<String, ToolSettings> {
+    let many = (Whole(1), Whole(1000));
+    let entries = tools.map(|at| at.value.entries).unwrap_or_default();
+    for (name, RawSessionTool { timeout, class, concurrency, .. }) in entries {
+        let tool = base.entry(name.value).or_default();
+        if timeout.is_some() {
+            tool.timeout = Some(within(timeout, TIMEOUTS, TIMEOUTS.0, reader).0);
+        }
+        if concurrency.is_some() {
+            let calls = within(concurrency, many, Whole(1), reader).0;
+            tool.concurrency = Some(u32::try_from(calls).unwrap_or(u32::MAX));
+        }
+        tool.class = class.map(|at| at.value.0).or(tool.class);
+    }
+    base
 }

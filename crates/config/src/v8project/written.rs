@@ -1,6 +1,6 @@
 //! Writes a translated `v8project.yaml` as a `toolgate.yaml`.
 
-use crate::tree::{Entry, Kind, Node, Scalar};
+use crate::syntax::{Entry, Kind, Node, Scalar};
 
 /// A mapping as a YAML document, with a comment line above it.
 pub(crate) fn document(remark: &str, root: &Node) -> String {

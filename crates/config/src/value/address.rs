@@ -10,7 +10,7 @@ use super::number::digits;
 use super::text::Scalar;
 use crate::problem::code;
 use crate::reader::{Read, Reader};
-use crate::tree::Node;
+use crate::syntax::Node;
 
 macro_rules! text_schema {
     ($type:ident, $pattern:literal) => {

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use super::number::{Bounded, digits};
 use crate::problem::code;
 use crate::reader::{Read, Reader};
-use crate::tree::{Kind, Node};
+use crate::syntax::{Kind, Node};
 
 /// A duration in the file.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::problem::code;
 use crate::reader::{At, Read, Reader};
-use crate::tree::{Kind, Node};
+use crate::syntax::{Kind, Node};
 
 /// A value with bounds.
 pub(crate) trait Bounded: Copy + PartialOrd {

@@ -133,17 +133,28 @@ pub(crate) fn read_bytes(path: &str, span: Span, reader: &mut Reader<'_>) -> Opt
     let fault = match reader.surroundings.read(&reader.path(path)) {
         Ok(bytes) if bytes.len() > MAX_FILE => "it is larger than 64 KiB".to_owned(),
         Ok(bytes) => return Some(bytes),
-        Err(error) if error.kind() == ErrorKind::NotFound => "no such file".to_owned(),
-        // The reader's own explanation is better than the system's.
-        Err(error) => match error.get_ref() {
-            Some(why) => why.to_string(),
-            None => error.kind().to_string(),
-        },
+        Err(error) => why(&error),
     };
     unreadable(path, &fault, span, reader)
 }
 
-fn unreadable<T>(path: &str, fault: &str, span: Span, reader: &mut Reader<'_>) -> Option<T> {
+/// Why a file cannot be read.
+pub(crate) fn why(error: &std::io::Error) -> String {
+    match (error.kind(), error.get_ref()) {
+        (ErrorKind::NotFound, _) => "no such file".to_owned(),
+        // The reader's own explanation is better than the system's.
+        (_, Some(why)) => why.to_string(),
+        (kind, None) => kind.to_string(),
+    }
+}
+
+/// Reports a file that cannot be read.
+pub(crate) fn unreadable<T>(
+    path: &str,
+    fault: &str,
+    span: Span,
+    reader: &mut Reader<'_>,
+) -> Option<T> {
     let full = reader.path(path);
     let message = format!("cannot read the file `{path}`: {fault}");
     let hint =

@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use super::text::Text;
 use crate::problem::code;
 use crate::reader::{Read, Reader};
-use crate::tree::Node;
+use crate::syntax::Node;
 
 /// A syslog daemon.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use toolgate_policy::Glob;
 
 use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{Read, Reader, is_boolean, is_number};
-use crate::tree::{Kind, Node};
+use crate::syntax::{Kind, Node};
 
 /// Text, not empty. What looks like a number or a boolean must be quoted.
 #[derive(Debug, Clone)]
@@ -82,54 +83,36 @@ impl JsonSchema for Scalar {
     }
 }
 
-/// A glob as in policies: `*` any run, `?` one character, `[abc]`, `[a-z]`, `[!a]`, `\` escapes;
-/// case-sensitive. Only its syntax is checked here.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Glob(String);
+/// A glob, as in policies.
+#[derive(Debug, Clone)]
+pub(crate) struct Pattern(pub(crate) Glob);
 
-impl Glob {
-    /// The pattern as written.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
+impl Pattern {
     pub(crate) fn parse(text: &str, span: Span, reader: &mut Reader<'_>) -> Option<Self> {
-        if let Some(fault) = glob_fault(text) {
-            let message = format!("`{text}` is not a glob");
-            reader.error_hint(code::INVALID_VALUE, span, message, fault);
+        if text.is_empty() {
+            let hint = "write a name, or `*` for all";
+            reader.error_hint(code::INVALID_VALUE, span, "an empty glob matches nothing", hint);
             return None;
         }
-        Some(Self(text.to_owned()))
+        match Glob::parse(text) {
+            Ok(glob) => Some(Self(glob)),
+            Err(why) => {
+                let message = format!("`{text}` is not a glob");
+                reader.error_hint(code::INVALID_VALUE, span, message, why);
+                None
+            }
+        }
     }
 }
 
-impl Read for Glob {
+impl Read for Pattern {
     fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Self> {
         let Scalar(text) = Scalar::read(node, reader)?;
         Self::parse(&text, node.span, reader)
     }
 }
 
-fn glob_fault(glob: &str) -> Option<&'static str> {
-    if glob.is_empty() {
-        return Some("an empty glob matches nothing");
-    }
-    if glob.contains("**") {
-        return Some("`**` is not used, `*` already matches any run");
-    }
-    let mut rest = glob.chars();
-    while let Some(character) = rest.next() {
-        match character {
-            '\\' if rest.next().is_none() => return Some("`\\` escapes nothing"),
-            '{' | '}' => return Some("`{}` is not used, write several globs"),
-            '[' if !rest.by_ref().skip(1).any(|c| c == ']') => return Some("`[` is not closed"),
-            _ => {}
-        }
-    }
-    None
-}
-
-impl JsonSchema for Glob {
+impl JsonSchema for Pattern {
     fn inline_schema() -> bool {
         true
     }
@@ -174,20 +157,5 @@ impl JsonSchema for Date {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "format": "date", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn globs_are_checked_for_form() {
-        for glob in ["*", "trade_*", "a[bc]", "a[!b]?", r"\*", r"\[", "торг_*", "[]]"] {
-            assert_eq!(glob_fault(glob), None, "{glob}");
-        }
-        for glob in ["", "**", "a[b", "{a,b}", "a\\", "[]"] {
-            assert!(glob_fault(glob).is_some(), "{glob}");
-        }
     }
 }

@@ -12,7 +12,7 @@ use super::text::Scalar;
 use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{At, Read, Reader};
-use crate::tree::Node;
+use crate::syntax::Node;
 
 /// The fewest characters of a token.
 const LEAST: usize = 20;

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::problem::code;
 use crate::reader::{Read, Reader};
 use crate::suggest;
-use crate::tree::{Kind, Node};
+use crate::syntax::{Kind, Node};
 
 /// Defines an enum whose variants are keywords of the file: reader, schema, documentation.
 macro_rules! words {
@@ -30,7 +30,7 @@ macro_rules! words {
         }
 
         impl crate::reader::Read for $name {
-            fn read(node: &crate::tree::Node, reader: &mut crate::reader::Reader<'_>) -> Option<Self> {
+            fn read(node: &crate::syntax::Node, reader: &mut crate::reader::Reader<'_>) -> Option<Self> {
                 match crate::value::one_of(node, Self::WORDS, reader)? {
                     $($word $(| $other)* => Some(Self::$variant),)*
                     _ => None,
@@ -53,6 +53,41 @@ macro_rules! words {
 }
 
 pub(crate) use words;
+
+/// A type of another crate whose values have keywords in the file.
+pub(crate) trait Keyword: Copy + 'static {
+    /// Its values with their keywords.
+    const WORDS: &'static [(&'static str, Self)];
+}
+
+/// A value that is written as a keyword.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Word<T>(pub(crate) T);
+
+impl<T: Keyword> Word<T> {
+    fn words() -> Vec<&'static str> {
+        T::WORDS.iter().map(|(word, _)| *word).collect()
+    }
+}
+
+impl<T: Keyword> Read for Word<T> {
+    fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Self> {
+        let written = one_of(node, &Self::words(), reader)?;
+        T::WORDS.iter().find(|(word, _)| *word == written).map(|(_, value)| Self(*value))
+    }
+}
+
+impl<T: Keyword> JsonSchema for Word<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Word".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": Self::words() })
+    }
+}
 
 /// The scalar if it is one of `words`; else `None`, after a report.
 pub(crate) fn one_of<'a>(

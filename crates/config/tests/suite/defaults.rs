@@ -27,6 +27,7 @@ fn a_value_that_is_not_the_default_changes_the_configuration() {
         "listen: { mcp: off }",
         "local: off",
         "shutdown_grace: 31s",
+        "list_wait: 6s",
         "limits: { depth: 65 }",
         "agent_sessions: { idle: 16m }",
         "sessions: { queue: 101 }",

@@ -28,10 +28,14 @@ impl toolgate_config::Surroundings for One {
         Fake.env(name)
     }
     fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
-        if path.extension().is_some_and(|extension| extension == "yaml") {
+        let is_missing = path.to_string_lossy().contains("missing-");
+        if !is_missing && path.extension().is_some_and(|extension| extension == "yaml") {
             return Ok(self.bytes.clone());
         }
         Fake.read(path)
+    }
+    fn has_program(&self, program: &str, path: Option<&str>, folder: &Path) -> bool {
+        Fake.has_program(program, path, folder)
     }
 }
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use toolgate_config::{
-    Config, Expanded, HttpFlavour, Idle, Instances, PolicySource, RiskClass, TokenHash, Transport,
-};
+use toolgate_config::{Config, Expanded, HttpFlavour, PolicySource, TokenHash, Transport};
+use toolgate_policy::Class;
+use toolgate_session::Idle;
 
 use crate::support::{Fake, config, parse, problems};
 
@@ -27,13 +27,13 @@ servers:
     assert_eq!(child.env[0].1.expose(), "secret-of-K-0123456789abcdef");
     assert_eq!(child.env[1].1.expose(), "8080");
     assert_eq!(child.cwd, Path::new("conf"));
-    assert_eq!(child.instances, Instances::PerAgent);
+    assert!(!child.shared);
     let Transport::Http(remote) = &alpha.transport else { panic!("on the network") };
     assert_eq!(remote.url.expose(), "https://h.example/mcp?key=secret-of-KEY-0123456789abcdef");
     assert_eq!(remote.url.to_string(), "https://h.example/mcp?***");
     assert_eq!(remote.headers[0].1.expose(), "secret-in-k.txt-0123456789abcdef");
     assert_eq!(remote.flavour, HttpFlavour::Sse);
-    assert_eq!(mike.tools[0].class, Some(RiskClass::Financial));
+    assert_eq!(mike.tools[0].class, Some(Class::Financial));
     assert_eq!(mike.tools[0].timeout, Some(Duration::from_hours(1)));
 }
 
@@ -106,17 +106,20 @@ sessions:
   timeout: 2m
   queue: 7
   idle_timeout_secs: 60
-  tools: { t: { timeout: 1s } }
+  tools: { t: { timeout: 1s, class: execute } }
   kinds:
-    robot: { idle: shutdown, identifier_keys: off, tools: { t: { timeout: 2s } } }
+    robot: { idle: shutdown, identifier_keys: off, tools: { t: { timeout: 2s, concurrency: 3 } } }
     calm: { idle_timeout_secs: 0 }",
     )
-    .sessions;
+    .sessions
+    .settings;
     let secs = Duration::from_secs;
     let robot = sessions.of_kind("robot");
     assert_eq!((robot.timeout, robot.queue, robot.idle), (secs(120), 7, Idle::Shutdown));
     assert!(!robot.identifier_keys);
-    assert_eq!(robot.tools[0].timeout, Some(secs(2)), "the kind's own word comes first");
+    let tool = robot.tools["t"];
+    assert_eq!((tool.timeout, tool.concurrency), (Some(secs(2)), Some(3)), "the kind's own value");
+    assert_eq!(tool.class, Some(Class::Execute), "inherited");
     assert_eq!(sessions.of_kind("calm").idle_timeout, None);
     let other = sessions.of_kind("thin");
     assert_eq!(
@@ -130,8 +133,9 @@ sessions:
 
 #[test]
 fn sockets_get_at_least_the_grace_to_register() {
-    let within =
-        |text: &str| config(&format!("version: 1\nsessions: {text}")).sessions.register_within;
+    let within = |text: &str| {
+        config(&format!("version: 1\nsessions: {text}")).sessions.settings.register_within
+    };
     assert_eq!(within("{}"), Duration::from_secs(30));
     assert_eq!(within("{ reconnection_grace_secs: 120 }"), Duration::from_mins(2));
     assert_eq!(within("{ register_within_secs: 45 }"), Duration::from_secs(45));

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use toolgate_config::{Problem, Severity};
+use toolgate_config::Problem;
+use toolgate_policy::Severity;
 
 use crate::support::{config, parse};
 

@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 use toolgate_audit::{ArgumentHashKey, ArgumentMode, RowKind};
 use toolgate_config::{Limits, ServerConfig};
-use toolgate_gateway::{Admission, Clock, Ids, Metrics, Server, Writing};
+use toolgate_gateway::{Admission, ArgumentRecording, Clock, Ids, Metrics, Server};
 use toolgate_store::{Engine, EngineSettings, MemoryBackend, RowQuery};
 
 use super::*;
@@ -42,7 +42,7 @@ fn control() -> Arc<Control> {
         Engine::inline(MemoryBackend::default(), EngineSettings::default(), Timestamp::UNIX_EPOCH)
             .unwrap();
     let store: Arc<dyn Store> = Arc::new(engine);
-    let writing = Writing { mode: ArgumentMode::Keys, secret: ArgumentHashKey([0; 32]) };
+    let writing = ArgumentRecording { mode: ArgumentMode::Keys, secret: ArgumentHashKey([0; 32]) };
     let admission = Admission::new(Arc::clone(&store), Arc::new(Fixed), Arc::new(Fixed), writing);
     let limits = agent_sessions(&config(""));
     Control::new(Parts {
@@ -124,7 +124,7 @@ async fn a_policy_is_checked_once_and_active_after_the_change() {
     let change = Change::PutPolicy { name: "p".into(), document: ALLOW.into() };
     control.change(change, row()).await.unwrap();
     let view = control.view();
-    assert!(Arc::ptr_eq(&view.in_force.get("p").unwrap().policy, &policy), "loaded once");
+    assert!(Arc::ptr_eq(&view.in_force.get("p").unwrap().policy, &policy.policy), "loaded once");
 }
 
 #[tokio::test]

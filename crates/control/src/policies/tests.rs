@@ -40,7 +40,7 @@ fn made(
 ) -> Result<Policies, PolicyErrors> {
     let (compiled, checked) = (Compiled::default(), CheckedPolicies::default());
     let before = Before { compiled: &compiled, checked: &checked, is_start };
-    policies(file, snapshot, is_local, &[], &before)
+    policies(file, snapshot, is_local, &Known::default(), &before)
 }
 
 fn hash(text: &str) -> String {
@@ -125,7 +125,8 @@ fn a_text_that_passed_is_neither_loaded_nor_tested_again() {
     let before = Before { compiled: &compiled, checked: &checked, is_start: true };
     let made = |servers: &[String]| {
         let snapshot = stored(&[("p", FAILS)]);
-        policies(&file(&[]), &snapshot, false, servers, &before).unwrap().by_name.remove("p")
+        let known = Known { servers: servers.to_vec(), ..Known::default() };
+        policies(&file(&[]), &snapshot, false, &known, &before).unwrap().by_name.remove("p")
     };
     assert!(Arc::ptr_eq(&made(&[]).unwrap().policy, &policy));
     assert!(made(&["another".to_owned()]).is_none(), "with other servers it is another check");

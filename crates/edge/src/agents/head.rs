@@ -2,7 +2,7 @@
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
-use toolgate_mcp::{Version, code, modern};
+use toolgate_mcp::{Version, code, sessionless};
 
 use super::reply::problem;
 use crate::body::ResponseBody;
@@ -72,7 +72,7 @@ impl<'a> Head<'a> {
             let why = format!(
                 "this MCP-Protocol-Version is not supported here; known are {known} and, for \
                  requests that describe themselves, {}",
-                modern::VERSION
+                sessionless::VERSION
             );
             return refuse(StatusCode::BAD_REQUEST, &why);
         }

@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
-use toolgate_gateway::RelayReader;
 use toolgate_gateway::event_buffer::Rejection;
+use toolgate_gateway::{NotOpened, RelayReader};
 use toolgate_mcp::{Pieces, code, write};
 
 use super::{empty, head, whole};
-use crate::body::ResponseBody;
+use crate::body::{BodyError, ResponseBody};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -119,4 +119,54 @@ pub(super) fn only_post() -> Response<ResponseBody> {
 pub(super) fn stopping() -> Response<ResponseBody> {
     let why = "toolgate is stopping; try again in a moment";
     problem(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, why)
+}
+
+/// Why no agent session was opened.
+pub(super) fn not_opened(why: NotOpened) -> Response<ResponseBody> {
+    match why {
+        NotOpened::Answer(answer) => json(StatusCode::OK, answer),
+        NotOpened::UnknownServer => nothing_here(),
+        NotOpened::TooMany(max) => {
+            let why = format!(
+                "there are {max} agent sessions already, which is the limit \
+                 (`agent_sessions.max` in toolgate.yaml); end one or try again later"
+            );
+            problem(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, &why)
+        }
+        NotOpened::TooManyOfGrant(max) => {
+            let why = format!(
+                "your grant has {max} agent sessions already, which is the limit for one grant \
+                 (`agent_sessions.per_grant` in toolgate.yaml); end one or try again later"
+            );
+            problem(StatusCode::TOO_MANY_REQUESTS, code::INTERNAL_ERROR, &why)
+        }
+        NotOpened::Stopping => stopping(),
+        NotOpened::NoIds => {
+            let why = "no agent session id could be generated; see the log of toolgate";
+            problem(StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, why)
+        }
+    }
+}
+
+/// Why a body was not read.
+pub(super) fn body_error(why: &BodyError, limit: usize) -> Response<ResponseBody> {
+    let (status, why) = match why {
+        BodyError::TooLarge => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!(
+                "the body is larger than {limit} bytes (`limits.body` in toolgate.yaml); it was \
+                 not processed"
+            ),
+        ),
+        BodyError::OverBudget => return over_budget(),
+        BodyError::Stalled => (StatusCode::REQUEST_TIMEOUT, "the body stalled".to_owned()),
+        BodyError::TooSlow => (
+            StatusCode::REQUEST_TIMEOUT,
+            "the body did not arrive in time (`limits.body_read` in toolgate.yaml); it was not \
+             processed"
+                .to_owned(),
+        ),
+        BodyError::Broken => (StatusCode::BAD_REQUEST, "the body was cut off".to_owned()),
+    };
+    problem(status, code::INVALID_REQUEST, &why)
 }

@@ -7,14 +7,14 @@ use http::header::{HeaderMap, HeaderName};
 use http::{Response, StatusCode};
 use toolgate_gateway::channel::Heads;
 use toolgate_gateway::event_buffer::First;
-use toolgate_gateway::modern::{Client, NotStarted, Started};
-use toolgate_mcp::modern::annotations::PREFIX;
-use toolgate_mcp::modern::{Heads as Repeated, Objection, VERSION, is_modern, judge};
+use toolgate_gateway::sessionless_clients::{Client, NotStarted, Started};
+use toolgate_mcp::sessionless::annotations::PREFIX;
+use toolgate_mcp::sessionless::{Heads as Repeated, Objection, VERSION, is_sessionless, judge};
 use toolgate_mcp::{Incoming as Body, Message, Request, code, write};
 
 use super::head::PROTOCOL_VERSION;
 use super::reply::{self, json, problem};
-use super::{Inner, Target, not_opened, stream};
+use super::{Inner, Target, stream};
 use crate::body::ResponseBody;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -42,7 +42,7 @@ impl Inner {
             Body::One(Message::Notification(notification)) => notification.params,
             Body::One(Message::Response(_)) | Body::Batch(_) => None,
         };
-        if !is_modern(named, params) {
+        if !is_sessionless(named, params) {
             return None;
         }
         Some(match message {
@@ -81,14 +81,15 @@ impl Inner {
             Err(objection) => return refuse(&objection, request.id),
         };
         let client = Client { claims: &claims, session, parameters: &parameters };
-        let started = self.gateway.modern(&to.endpoint, &to.caller, &client, request).await;
+        let started =
+            self.gateway.sessionless_request(&to.endpoint, &to.caller, &client, request).await;
         let mut call = match started {
             Ok(Started::Call(call)) => call,
             Ok(Started::Stream(going)) => return stream::sessionless(going),
             Ok(Started::Answer(answer, rejection)) => {
                 return json(reply::status(rejection), answer);
             }
-            Err(NotStarted::NotOpened(why)) => return not_opened(why),
+            Err(NotStarted::NotOpened(why)) => return reply::not_opened(why),
             Err(NotStarted::Refused(refusal)) => {
                 return json(StatusCode::BAD_REQUEST, toolgate_gateway::refused(&refusal));
             }

@@ -8,7 +8,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use tokio::time::timeout;
 use toolgate_gateway::event_buffer::Next;
-use toolgate_gateway::modern::ModernStream;
+use toolgate_gateway::sessionless_clients::SessionlessStream;
 use toolgate_gateway::{Attached, EventId};
 use toolgate_mcp::{Version, sse};
 
@@ -16,6 +16,8 @@ use crate::body::ResponseBody;
 
 /// How often an idle stream sends a comment, so that either end notices a dead connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// After how many milliseconds an agent resumes a stream that was interrupted.
+const RETRY: u64 = 1_000;
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Streams what `attached` reads. Agents of `version` 2025-11-25 receive an empty event first, so
@@ -28,7 +30,7 @@ pub(super) fn reply(attached: Attached, version: Option<Version>) -> Response<Re
 
 /// Streams the messages of a sessionless request. Such a stream cannot be resumed: if the client
 /// disconnects, the stream is dropped, and the request with it.
-pub(super) fn sessionless(messages: ModernStream) -> Response<ResponseBody> {
+pub(super) fn sessionless(messages: SessionlessStream) -> Response<ResponseBody> {
     let events = stream::unfold(messages, |mut messages| async move {
         let event = match timeout(KEEP_ALIVE, messages.next()).await {
             Err(_) => sse::comment("alive"),
@@ -62,7 +64,7 @@ async fn next(mut state: State) -> Option<(Bytes, State)> {
     let stream = state.attached.number();
     if std::mem::take(&mut state.prime) {
         let beginning = EventId { stream, event: 0 };
-        return Some((sse::prime(&beginning.to_string(), None), state));
+        return Some((sse::prime(&beginning.to_string(), Some(RETRY)), state));
     }
     let event = match timeout(KEEP_ALIVE, state.attached.next()).await {
         Err(_) => sse::comment("alive"),

@@ -15,14 +15,14 @@ use tokio::io::AsyncWrite;
 use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-use toolgate_gateway::channel::LastLook;
+use toolgate_gateway::channel::FinalCheck;
 
 /// A message that waits to be written.
 pub(super) struct Line {
     /// One JSON text without line breaks.
     pub(super) body: Bytes,
     /// Checked before it is written; the sender is told the result.
-    pub(super) look: Option<(LastLook, oneshot::Sender<bool>)>,
+    pub(super) look: Option<(FinalCheck, oneshot::Sender<bool>)>,
 }
 
 /// Writes queued messages until the child stops reading. After `ending` is cancelled no more are
@@ -44,7 +44,7 @@ struct Writing {
     /// The body with its line feed.
     text: Vec<u8>,
     done: usize,
-    look: Option<(LastLook, oneshot::Sender<bool>)>,
+    look: Option<(FinalCheck, oneshot::Sender<bool>)>,
 }
 
 impl Writing {
@@ -114,7 +114,7 @@ mod tests {
             let (mut stdin, mut child) = tokio::io::duplex(4);
             let may = Arc::new(AtomicBool::new(true));
             let (tell, mut told) = oneshot::channel();
-            let look = LastLook::new({
+            let look = FinalCheck::new({
                 let may = Arc::clone(&may);
                 move || may.load(Ordering::SeqCst)
             });

@@ -3,6 +3,7 @@
 //! Invariant: the environment is empty except for what this module adds.
 
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -63,6 +64,16 @@ pub(super) fn environment(
         .collect()
 }
 
+/// Creates the working directory of a child that has one of its own.
+pub(super) fn create_folder(spec: &ChildSpec) -> Result<(), StartError> {
+    let Some(cwd) = &spec.cwd else { return Ok(()) };
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(cwd);
+    made.map_err(|error| StartError {
+        server: spec.server.clone(),
+        why: SpawnError::FolderNotCreated { folder: cwd.clone(), error: error.to_string() },
+    })
+}
+
 /// Starts the process as the leader of its own group.
 pub(super) fn start(
     spec: &ChildSpec,
@@ -102,6 +113,8 @@ pub(super) struct StartError {
 enum SpawnError {
     #[error("the folder `{}` does not exist; create it or correct `cwd`", .0.display())]
     NoFolder(PathBuf),
+    #[error("the folder `{}` cannot be created: {error}", folder.display())]
+    FolderNotCreated { folder: PathBuf, error: String },
     #[error(
         "`{0}` exists, but the program that its first line names does not; install that program"
     )]

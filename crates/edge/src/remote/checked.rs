@@ -11,13 +11,13 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use toolgate_gateway::channel::LastLook;
+use toolgate_gateway::channel::FinalCheck;
 
 /// A body in one piece, with an optional last look.
 #[derive(Debug)]
 pub(super) struct Checked {
     body: Option<Bytes>,
-    look: Option<LastLook>,
+    look: Option<FinalCheck>,
 }
 
 /// It may no longer be written.
@@ -25,7 +25,7 @@ pub(super) struct Checked {
 pub(super) struct NoLongerAllowed;
 
 impl Checked {
-    pub(super) fn new(body: Bytes, look: Option<LastLook>) -> Self {
+    pub(super) fn new(body: Bytes, look: Option<FinalCheck>) -> Self {
         Self { body: Some(body).filter(|body| !body.is_empty()), look }
     }
 }

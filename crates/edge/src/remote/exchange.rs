@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use toolgate_gateway::channel::{Inbox, Outbound, Progress, SendError};
 
 use super::RemoteChannel;
@@ -36,13 +36,14 @@ impl RemoteChannel {
         message: Outbound,
         inbox: Arc<dyn Inbox>,
     ) -> Result<(), SendError> {
-        let (newer, expects_answer) = (!message.heads().is_empty(), message.expects_answer());
-        let (headers, session) = if newer {
+        let (is_sessionless, expects_answer) =
+            (!message.heads().is_empty(), message.expects_answer());
+        let (headers, session) = if is_sessionless {
             (self.headers.post_with(message.heads()), None)
         } else {
             self.headers.post()
         };
-        let body = Checked::new(message.body().clone(), message.last_look().cloned());
+        let body = Checked::new(message.body().clone(), message.final_check().cloned());
         let response = self
             .request_to(&self.url, Method::POST, headers, body)
             .await
@@ -50,7 +51,7 @@ impl RemoteChannel {
         if !response.status().is_success() {
             return Err(self.refused(response, session).await);
         }
-        if !newer {
+        if !is_sessionless {
             self.headers.adopt(session.as_ref(), response.headers());
         }
         match Content::of(&response) {
@@ -159,7 +160,10 @@ impl RemoteChannel {
         while *tries < MAX_EMPTY_RESUMES {
             *tries += 1;
             inbox.paused(position.retry());
-            sleep(position.pause()).await;
+            // An agent that is back expects the rest at once.
+            if timeout(position.pause(), inbox.resumed()).await.is_ok() {
+                tracing::trace!("agent is back; resuming its stream");
+            }
             match self.open(position).await {
                 StreamOpening::Stream(body) => return Ok(Events::new(body, self.max_body)),
                 StreamOpening::Later(reason) => why = reason,

@@ -102,7 +102,7 @@ impl RemoteChannel {
         message: Outbound,
     ) -> Result<(), SendError> {
         let (headers, _) = self.headers.post();
-        let body = Checked::new(message.body().clone(), message.last_look().cloned());
+        let body = Checked::new(message.body().clone(), message.final_check().cloned());
         let response = self
             .request_to(endpoint, Method::POST, headers, body)
             .await

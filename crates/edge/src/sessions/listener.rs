@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_util::task::TaskTracker;
-use toolgate_gateway::{Listener, SessionDriver, Stranger};
+use toolgate_gateway::{AuthFailureReason, Listener, Peer, SessionDriver};
 use toolgate_session::{SessionEventKind, SocketToken};
 
 use super::intake::Intake;
@@ -115,7 +115,7 @@ impl Inner {
         let rules = self.rules.load_full();
         let peer = request.extensions().get().copied();
         if let Err(denied) = rules.guard.check(request.uri(), request.headers()) {
-            if let Some(why) = denied.stranger() {
+            if let Some(why) = denied.auth_failure() {
                 (self.observer)(Listener::Sessions, why, peer);
             }
             return text(denied.status(), &format!("{denied}\n"));
@@ -125,7 +125,11 @@ impl Inner {
         };
         let admitted = rules.tokens.admit(token);
         if admitted.is_none() {
-            let why = if token.is_empty() { Stranger::NoToken } else { Stranger::BadToken };
+            let why = if token.is_empty() {
+                AuthFailureReason::NoToken
+            } else {
+                AuthFailureReason::BadToken
+            };
             (self.observer)(Listener::Sessions, why, peer);
         }
         let key = match websocket_key(&request) {
@@ -141,7 +145,7 @@ impl Inner {
         let share = request.extensions_mut().remove::<PeerShare>();
         let inner = Arc::clone(self);
         self.sockets.spawn(async move {
-            inner.serve(upgrade, admitted, rules.frame, place).await;
+            inner.serve(upgrade, admitted, (rules.frame, peer), place).await;
             drop(share);
         });
         switching(&key)
@@ -151,14 +155,14 @@ impl Inner {
         &self,
         upgrade: OnUpgrade,
         admitted: Option<Arc<SocketToken>>,
-        frame: usize,
+        (frame, peer): (usize, Option<Peer>),
         place: OwnedSemaphorePermit,
     ) {
         let Ok(Ok(upgraded)) = timeout(UPGRADING, upgrade).await else { return };
         // Cannot fail: all listeners serve this type.
         let Ok(parts) = upgraded.downcast::<TokioIo<Lingering<Stream>>>() else { return };
-        let socket =
-            Socket { stream: parts.io.into_inner().into_inner(), early: parts.read_buf, frame };
+        let stream = parts.io.into_inner().into_inner();
+        let socket = Socket { stream, early: parts.read_buf, frame, peer };
         if let Some(token) = admitted {
             socket::serve(Arc::clone(&self.driver), &self.intake, socket, token).await;
         } else {
@@ -186,7 +190,7 @@ fn websocket_key(request: &Request<Incoming>) -> Result<HeaderValue, &'static st
         return Err("programs connect here with WebSocket; agents use the other listener\n");
     }
     if headers.get(SEC_WEBSOCKET_VERSION).is_none_or(|version| version != "13") {
-        return Err("only WebSocket version 13 is spoken here\n");
+        return Err("only WebSocket version 13 is supported\n");
     }
     headers.get(SEC_WEBSOCKET_KEY).cloned().ok_or("the header Sec-WebSocket-Key is missing\n")
 }

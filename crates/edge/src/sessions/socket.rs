@@ -18,7 +18,7 @@ use bytes::Bytes;
 use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
-use toolgate_gateway::{SessionDriver, SocketCommand};
+use toolgate_gateway::{Peer, SessionDriver, SocketCommand};
 use toolgate_session::{Opcode, SessionEventKind, SocketId, SocketToken, encode, encode_close};
 
 use self::inbound::{Inbound, Next};
@@ -41,6 +41,8 @@ pub(super) struct Socket {
     pub(super) early: Bytes,
     /// The largest frame, bytes.
     pub(super) frame: usize,
+    /// The address of the program.
+    pub(super) peer: Option<Peer>,
 }
 
 /// Closes a socket without a valid token.
@@ -64,10 +66,10 @@ pub(super) async fn serve(
     socket: Socket,
     token: Arc<SocketToken>,
 ) {
-    let Socket { stream, early, frame } = socket;
+    let Socket { stream, early, frame, peer } = socket;
     let (share, gives_way) = intake.share();
     let (commands, inbox) = mpsc::channel(OUTBOUND);
-    let id = driver.open_socket(commands, token);
+    let id = driver.open_socket(commands, token, peer);
     let open = Open { id, driver, closing: AtomicBool::new(false) };
     let (from, to) = split(stream);
     let mut writing = std::pin::pin!(write(&open, to, inbox));

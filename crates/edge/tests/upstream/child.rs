@@ -25,7 +25,8 @@ fn surroundings() -> Vec<(String, String)> {
 async fn connect(spec: ChildSpec) -> Result<(Arc<dyn Channel>, Record, TaskTracker), SendError> {
     let tracker = TaskTracker::new();
     let (inbox, record) = recorder();
-    let connector = ChildConnector::new(spec, surroundings(), tracker.clone());
+    let connector =
+        ChildConnector::new(spec, surroundings(), Box::new(|| "i1".to_owned()), tracker.clone());
     Ok((connector.connect(inbox).await?, record, tracker))
 }
 
@@ -309,6 +310,26 @@ async fn the_working_folder_is_the_childs() {
     let spec = ChildSpec { cwd: Some(folder.clone()), ..script(r#"echo "{$(pwd -P)}""#) };
     let (_channel, mut record, _) = connect(spec).await.unwrap();
     assert_eq!(record.message().await, format!("{{{}}}", folder.display()));
+}
+
+#[tokio::test]
+async fn placeholders_give_each_child_its_own_values_and_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().canonicalize().unwrap();
+    let mut spec = script(r#"echo "{$0 $DIR $(pwd -P)}""#);
+    spec.args.push("--db={grant}".to_owned());
+    spec.env.push(("DIR".to_owned(), "d/{grant}/{instance}".to_owned()));
+    spec.cwd = Some(folder.join("{grant}/{instance}"));
+    let ids = std::sync::atomic::AtomicUsize::new(1);
+    let ids = move || format!("i{}", ids.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+    let connector = ChildConnector::new(spec, surroundings(), Box::new(ids), TaskTracker::new());
+    for instance in ["i1", "i2"] {
+        let (inbox, mut record) = recorder();
+        let _channel = connector.connect_for(inbox, "laptop").await.unwrap();
+        let expected =
+            format!("{{--db=laptop d/laptop/{instance} {}/laptop/{instance}}}", folder.display());
+        assert_eq!(record.message().await, expected);
+    }
 }
 
 #[tokio::test]

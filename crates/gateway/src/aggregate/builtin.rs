@@ -1,7 +1,7 @@
-//! Built-ins: the tools that toolgate has itself.
+//! Built-ins: the tools that toolgate itself provides.
 //!
-//! [`TABLE`] is all of them; a new one is one more line there and a file under `builtin/`. They
-//! are listed before all others, and no other tool can take their names.
+//! [`TABLE`] lists all of them; a new one is a line there and a file under `builtin/`. They are listed
+//! before all other tools, and no other tool can take their names.
 //!
 //! Invariant: a call to a built-in takes the pipeline of every call (`admission/src/pipeline.rs`),
 //! under the server name `toolgate`.
@@ -18,14 +18,14 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolgate_admission::access::Grant;
+use toolgate_admission::answer_kind::AnswerKind;
 use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::contained::Work;
+use toolgate_admission::describe::describe;
 use toolgate_admission::ended::Ended;
-use toolgate_admission::expects::Expects;
 use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
 use toolgate_admission::reserved::TOOLGATE;
-use toolgate_admission::wanted::wanted;
 use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_json::quote;
 use toolgate_mcp::Refusal;
@@ -44,26 +44,26 @@ pub(crate) const TABLE: &[BuiltIn] =
 pub(crate) struct BuiltIn {
     pub(crate) name: &'static str,
     pub(crate) class: Class,
-    /// Whether it is about sessions, and there only where sessions can dial in.
+    /// Whether it is about sessions, and exists only if programs can dial in.
     pub(crate) of_sessions: bool,
     /// The item of `tools/list`, raw JSON.
     pub(crate) definition: &'static str,
-    /// What it does: the agent session and the raw arguments.
+    /// Runs it, with the agent session and the raw arguments.
     pub(crate) run: fn(Arc<AgentSession>, String) -> Running,
 }
 
-/// What becomes of a built-in's call: its `structuredContent`, raw JSON, or why not.
+/// The result of a built-in: its `structuredContent` as raw JSON, or an error.
 pub(crate) type Running = Pin<Box<dyn Future<Output = Result<String, Failed>> + Send>>;
 
-/// Why a built-in did not do what it was asked.
+/// The error of a built-in.
 pub(crate) struct Failed {
     pub(crate) code: &'static str,
     pub(crate) text: String,
 }
 
-/// The built-in of that name, if this agent session has it.
+/// The built-in of that name, if it exists for this agent session.
 pub(crate) fn find(session: &AgentSession, name: &str) -> Option<&'static BuiltIn> {
-    TABLE.iter().find(|one| one.name == name).filter(|one| one.is_there(session))
+    TABLE.iter().find(|one| one.name == name).filter(|one| one.exists(session))
 }
 
 /// The risk class of the built-in of that name.
@@ -71,7 +71,7 @@ pub(crate) fn class(name: &str) -> Option<Class> {
     TABLE.iter().find(|one| one.name == name).map(|one| one.class)
 }
 
-/// All of them as a list; whether one is to be seen says [`is_shown`].
+/// All of them as a list; [`is_shown`] decides which ones an agent sees.
 pub(crate) fn list() -> &'static List {
     static LIST: OnceLock<List> = OnceLock::new();
     LIST.get_or_init(|| List::of(TABLE.iter().map(|one| (one.name, one.definition))))
@@ -89,12 +89,12 @@ pub(crate) fn start(
     request: &CallRequest<'_>,
     buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
-    let wanted = wanted(session, TOOLGATE, request, Some(built_in.name), |_| built_in.class)?;
-    let reply = Reply::new(buffer, request.id, Expects::ToolResult);
-    let reply = reply.with_call_id(Some(wanted.call_id));
+    let context = describe(session, TOOLGATE, request, Some(built_in.name), |_| built_in.class)?;
+    let reply = Reply::new(buffer, request.id, AnswerKind::ToolResult);
+    let reply = reply.with_call_id(Some(context.call_id));
     let delivery = ToBuiltIn { session: Arc::clone(session), built_in, reply };
-    let prepared = |_, wanted| ready(Some((delivery, wanted)));
-    Ok(pipeline::run(session.admission(), wanted, None, prepared))
+    let prepared = |_, context| ready(Some((delivery, context)));
+    Ok(pipeline::run(session.admission(), context, None, prepared))
 }
 
 /// The delivery of a call to a built-in.
@@ -111,8 +111,8 @@ impl Delivery for ToBuiltIn {
         self.reply.refuse(refused);
     }
 
-    async fn send(self, Sending { wanted, .. }: Sending<'_>) -> Ended {
-        let done = (self.built_in.run)(self.session, wanted.arguments.clone()).await;
+    async fn send(self, Sending { context, .. }: Sending<'_>) -> Ended {
+        let done = (self.built_in.run)(self.session, context.arguments.clone()).await;
         let ended = match &done {
             Ok(_) => Ended::new(Outcome::Ok, Effect::Done),
             Err(failed) => Ended {
@@ -120,19 +120,19 @@ impl Delivery for ToBuiltIn {
                 ..Ended::new(Outcome::ToolError, Effect::NotStarted)
             },
         };
-        self.reply.result(&result(done, wanted.call_id));
+        self.reply.result(&result(done, context.call_id));
         ended
     }
 }
 
 impl BuiltIn {
-    fn is_there(&self, session: &AgentSession) -> bool {
+    fn exists(&self, session: &AgentSession) -> bool {
         !self.of_sessions || session.dial_in().is_some()
     }
 }
 
 impl Failed {
-    /// Whether there are no arguments, as `tool` has it.
+    /// An error if there are arguments, because `tool` takes none.
     pub(crate) fn unless_empty(tool: &str, arguments: &str) -> Result<(), Self> {
         let given: Value = serde_json::from_str(arguments).unwrap_or_default();
         if given.is_null() || given.as_object().is_some_and(serde_json::Map::is_empty) {
@@ -141,7 +141,7 @@ impl Failed {
         Err(Self::invalid(&format!("`{tool}` takes no arguments")))
     }
 
-    /// The arguments do not fit.
+    /// Invalid arguments.
     pub(crate) fn invalid(what: &str) -> Self {
         let text = format!("[INVALID ARGUMENTS] {what}. Correct it and call again.");
         Self { code: "invalid_arguments", text }
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_may_not_take_their_names_and_definitions_say_theirs() {
+    fn names_are_reserved_and_match_the_definitions() {
         let taken = toolgate_session::SessionSettings::default().built_ins;
         for one in TABLE {
             assert!(taken.iter().any(|name| name == one.name), "{}", one.name);

@@ -1,24 +1,24 @@
-//! Cursors on `/mcp`: where the next page begins, in a form that says nothing to an agent.
+//! Cursors on `/mcp`: the position where the next page begins, opaque to agents.
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use toolgate_admission::list_kind::Kind;
 
-/// The place where a page begins.
+/// The position where a page begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cursor {
     pub(crate) server: String,
-    /// Which of the server's entries.
+    /// The index of the server's entry.
     pub(crate) entry: usize,
 }
 
 impl Cursor {
-    /// As the agent is given it; good for lists of that kind only.
+    /// The cursor for the agent; valid for lists of that kind only.
     pub(crate) fn encode(&self, kind: Kind) -> String {
         let plain = format!("{}/{}/{}", kind.member(), self.entry, self.server);
         HEXLOWER.encode(plain.as_bytes())
     }
 
-    /// What the agent gives back.
+    /// Decodes a cursor of an agent.
     pub(crate) fn decode(kind: Kind, given: &str) -> Option<Self> {
         let plain = HEXLOWER_PERMISSIVE.decode(given.as_bytes()).ok()?;
         let plain = String::from_utf8(plain).ok()?;

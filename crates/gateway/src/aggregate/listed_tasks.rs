@@ -1,7 +1,7 @@
 //! `tasks/list` on `/mcp`: the tasks of all servers that list them.
 //!
-//! Invariant: each server is asked under a permit of its own, and of its list the agent sees what
-//! calls of its grant created.
+//! Invariant: each server receives the request under its own permit, and the agent sees only tasks
+//! that calls of its grant created.
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -11,13 +11,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use toolgate_admission::answer_kind::AnswerKind;
 use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::contained::{Work, contained};
+use toolgate_admission::describe::describe;
 use toolgate_admission::ended::Ended;
-use toolgate_admission::expects::Expects;
 use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
-use toolgate_admission::wanted::wanted;
 use toolgate_audit::{Effect, Outcome};
 use toolgate_json::{items, members, peek};
 use toolgate_mcp::{OwnedRequest, Request, code, method, write};
@@ -30,13 +30,13 @@ use toolgate_upstream::rewrite::with_error;
 
 use crate::downstream::agent::AgentSession;
 
-/// How long a server may take to list its tasks, and how many pages of it are read.
+/// The timeout of a server's task list, and the maximum number of its pages.
 const LISTING: Duration = Duration::from_millis(1_500);
 const MAX_PAGES: usize = 10;
 
 /// Lists the tasks of all servers.
 pub(super) fn list(session: &Arc<AgentSession>, id: &str, buffer: &Arc<EventBuffer>) -> Work {
-    let (session, reply) = (Arc::clone(session), Reply::new(buffer, id, Expects::Other));
+    let (session, reply) = (Arc::clone(session), Reply::new(buffer, id, AnswerKind::Other));
     contained(async move || {
         let mut asked = JoinSet::new();
         for (place, link) in session.links().iter().enumerate() {
@@ -61,7 +61,7 @@ pub(super) fn list(session: &Arc<AgentSession>, id: &str, buffer: &Arc<EventBuff
         }
         let all = all.into_values().flatten().collect::<Vec<_>>();
         let answer = match refused {
-            // Nobody could be asked: the agent is told why.
+            // No server returned tasks; the agent receives the first error.
             Some(error) if all.is_empty() => with_error(reply.id(), &error),
             _ => write::result(reply.id(), &format!(r#"{{"tasks":[{}]}}"#, all.join(","))),
         };
@@ -69,18 +69,18 @@ pub(super) fn list(session: &Arc<AgentSession>, id: &str, buffer: &Arc<EventBuff
     })
 }
 
-/// The answer where no server lists tasks; the policy has the first word all the same.
+/// The answer if no server lists tasks; the policy decides the request first.
 async fn nothing(session: &Arc<AgentSession>, reply: Reply) {
     let request = Request { raw: "{}", id: "0", method: method::TASKS_LIST.into(), params: None };
     let request = CallRequest::read(&request);
-    let wanted = request.and_then(|request| wanted(session, "", &request, None, Class::by_name));
-    let Ok(wanted) = wanted else {
+    let context = request.and_then(|request| describe(session, "", &request, None, Class::by_name));
+    let Ok(context) = context else {
         let why = "the request was not admitted";
         let error = write::error(Some(reply.id()), code::INTERNAL_ERROR, why, None);
         return reply.answer(error);
     };
-    let prepared = |_, wanted| ready(Some((Nothing(reply), wanted)));
-    pipeline::run(session.admission(), wanted, None, prepared).await;
+    let prepared = |_, context| ready(Some((Nothing(reply), context)));
+    pipeline::run(session.admission(), context, None, prepared).await;
 }
 
 /// The delivery of a request for tasks that no server receives.
@@ -99,7 +99,7 @@ impl Delivery for Nothing {
     }
 }
 
-/// The tasks of one server as the agent is to see them, and why there are no more of them.
+/// The tasks of one server as shown to the agent, and the error that ended the list.
 async fn tasks_of(session: &Arc<AgentSession>, link: &Arc<Link>) -> (Vec<String>, Option<String>) {
     let (mut all, mut cursor) = (Vec::new(), None);
     for _ in 0..MAX_PAGES {
@@ -123,7 +123,7 @@ async fn tasks_of(session: &Arc<AgentSession>, link: &Arc<Link>) -> (Vec<String>
     (all, None)
 }
 
-/// One page, asked for as a request of the agent's own.
+/// Requests one page, as a request of the agent.
 async fn ask(session: &Arc<AgentSession>, link: &Arc<Link>, params: Option<&str>) -> Option<Bytes> {
     let number = session.next_number();
     let buffer = Arc::new(EventBuffer::expecting(number, 1));

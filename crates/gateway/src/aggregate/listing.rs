@@ -1,6 +1,6 @@
 //! Lists on `/mcp`: built-ins, then sessions, then all servers in the configured order.
 //!
-//! Invariant: the same offers give the same bytes, so that what an agent has cached stays good.
+//! Invariant: equal lists give equal bytes, so that an agent's cache stays valid.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::time::Instant;
 use toolgate_admission::access::Grant;
+use toolgate_admission::answer_kind::AnswerKind;
 use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::contained::{Work, contained};
-use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
 use toolgate_json::{peek, quote, text};
@@ -22,16 +22,16 @@ use toolgate_upstream::reply::Reply;
 
 use super::builtin;
 use super::cursor::Cursor;
-use super::freshen;
+use super::refresh;
 use super::route::{owner_of, route};
 use crate::downstream::agent::AgentSession;
-use crate::downstream::change_tracking::Seen;
+use crate::downstream::change_tracking::ListState;
 use crate::downstream::links::Links;
 
-/// How large a page may become before the rest goes to the next.
+/// The maximum size of a page in bytes.
 const PAGE: usize = 16 * 1024 * 1024;
 
-/// Starts listing; none if the agent's cursor leads nowhere.
+/// Starts listing; `None` if the cursor is not valid.
 pub(super) fn start(
     session: &Arc<AgentSession>,
     kind: Kind,
@@ -48,10 +48,10 @@ pub(super) fn start(
         }
     };
     let session = Arc::clone(session);
-    let reply = Reply::new(buffer, request.id, Expects::of(request.method));
+    let reply = Reply::new(buffer, request.id, AnswerKind::of(request.method));
     Some(contained(async move || {
-        hear(&links, kind).await;
-        session.sight.note_shown(kind, Seen::by(&session, kind));
+        refresh_all(&links, kind).await;
+        session.changes.set_shown(kind, ListState::by(&session, kind));
         let page = page(&session, &links, kind, from, reply.id());
         reply.answer(page);
     }))
@@ -62,42 +62,47 @@ pub(super) fn start(
 pub(crate) struct Listed {
     /// The name it is listed under.
     pub(crate) shown: String,
-    /// Whose it is: a server, or one of the words for toolgate itself and for sessions.
+    /// Its server, or a reserved name for toolgate itself and for sessions.
     pub(crate) server: String,
-    /// Its owner's name of it.
+    /// The server's own name of it.
     pub(crate) own: String,
     /// Further names that policies match.
     pub(crate) aliases: Arc<[Arc<str>]>,
     pub(crate) class: Class,
 }
 
-/// The tools that an agent sees, as the whole list has them.
+/// All tools that an agent sees.
 pub(crate) async fn tools(session: &AgentSession) -> Vec<Listed> {
     let links = session.links();
-    hear(&links, Kind::Tools).await;
-    let look = Look::of(session, &links, Kind::Tools);
-    let mut tools: Vec<_> = look.built_ins().chain(look.session_tools()).collect();
+    refresh_all(&links, Kind::Tools).await;
+    let view = ListView::of(session, &links, Kind::Tools);
+    let mut tools: Vec<_> = view.built_ins().chain(view.session_tools()).collect();
     for link in links.iter() {
-        tools.extend(look.server_tools(link));
+        tools.extend(view.server_tools(link));
     }
     tools
 }
 
-/// Asks for what is not known or old, and waits for servers that were never heard.
-async fn hear(links: &Links, kind: Kind) {
+/// Refreshes lists that are missing or old, and waits for servers that were never listed.
+async fn refresh_all(links: &Links, kind: Kind) {
     let now = Instant::now();
     for link in links.iter() {
-        freshen(link, kind, now);
+        refresh(link, kind, now);
     }
     for link in links.iter() {
-        link.server().list_cache.wait_for_first_list().await;
+        link.server().list_cache.wait_for_first_list(now).await;
+    }
+    let missing = links.iter().filter(|link| !link.server().list_cache.is_listed()).count();
+    if missing > 0 {
+        let list = kind.member();
+        tracing::info!(list, missing, "list answered without servers that were never listed");
     }
 }
 
-/// What comes before the servers.
+/// The sections before the servers.
 const OWN: [&str; 2] = [TOOLGATE, SESSIONS];
 
-/// Where in the whole list something begins.
+/// The position of a section or server in the whole list.
 fn place_of(links: &Links, name: &str) -> Option<usize> {
     match OWN.iter().position(|own| *own == name) {
         Some(place) => Some(place),
@@ -115,14 +120,14 @@ fn page(
     let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"{}":["#, kind.member());
     let mut pieces = vec![Bytes::from(head)];
     let (mut room, mut cursor) = (PAGE, None);
-    let look = Look::of(session, links, kind);
+    let view = ListView::of(session, links, kind);
     let servers = links.iter().map(|link| link.server().name());
     for (place, name) in OWN.into_iter().chain(servers).enumerate().skip(first) {
         if room == 0 {
             cursor = Some(Cursor { server: name.to_owned(), entry });
             break;
         }
-        let Some((text, next)) = look.at(place, entry, room) else { continue };
+        let Some((text, next)) = view.at(place, entry, room) else { continue };
         entry = 0;
         if !text.is_empty() {
             if pieces.len() > 1 {
@@ -144,8 +149,8 @@ fn page(
     pieces.into_iter().collect()
 }
 
-/// One agent's look at a list.
-struct Look<'a> {
+/// A list as one agent sees it.
+struct ListView<'a> {
     session: &'a AgentSession,
     links: &'a Links,
     kind: Kind,
@@ -153,13 +158,13 @@ struct Look<'a> {
     now: Timestamp,
 }
 
-impl<'a> Look<'a> {
+impl<'a> ListView<'a> {
     fn of(session: &'a AgentSession, links: &'a Links, kind: Kind) -> Self {
         Self { session, links, kind, grant: session.grant(), now: session.admission().now() }
     }
 
-    /// What stands at a place of the whole list, from an entry on, as far as it fits; none if
-    /// nothing is known of it.
+    /// The entries at a position of the whole list, from an index on, as far as they fit; `None` if
+    /// the section has no list.
     fn at(&self, place: usize, entry: usize, room: usize) -> Option<(Bytes, Option<usize>)> {
         match place.checked_sub(OWN.len()) {
             Some(index) => self.server(self.links.iter().nth(index)?, entry, room),
@@ -250,7 +255,7 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Whether the name belongs to another.
+/// Whether another server, a session or a built-in owns the name.
 fn is_shadowed(
     session: &AgentSession,
     links: &Links,
@@ -265,7 +270,7 @@ fn is_shadowed(
     if kind == Kind::Tools
         && let Some(winner) = taken_by_own(session, &shown)
     {
-        session.sight.report_shadowed(link.server().name(), winner, &shown);
+        session.changes.report_shadowed(link.server().name(), winner, &shown);
         return true;
     }
     let winner = match route(links, kind, &shown) {
@@ -273,11 +278,11 @@ fn is_shadowed(
         Some((winner, _)) => winner.server().name(),
         None => owner_of(links, link, kind, &shown).unwrap_or(TOOLGATE),
     };
-    session.sight.report_shadowed(link.server().name(), winner, &shown);
+    session.changes.report_shadowed(link.server().name(), winner, &shown);
     true
 }
 
-/// Whether toolgate itself or a session has the name.
+/// The section before the servers that owns the name.
 fn taken_by_own(session: &AgentSession, shown: &str) -> Option<&'static str> {
     if builtin::find(session, shown).is_some() {
         return Some(TOOLGATE);

@@ -1,8 +1,8 @@
-//! Which server a name on `/mcp` speaks of.
+//! Which server a name on `/mcp` belongs to.
 //!
-//! Invariant: lists and calls ask the same function, so that what is listed is what is called.
-//! Invariant: a name that begins with `<server>__` belongs to that server. Another server whose
-//! names are shown bare does not get it, in no spelling that folds to it.
+//! Invariant: lists and calls use the same function, so that a listed name is the one that is called.
+//! Invariant: a name that begins with `<server>__` belongs to that server. Another server with bare
+//! names never gets it, in any spelling that folds to it.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use toolgate_upstream::names::server_of_name;
 use super::builtin;
 use crate::downstream::links::Links;
 
-/// The server that `shown` speaks of, and what it calls it. Where two show the same bare name, the
-/// first in the configured order has it. A server that was never heard is taken at its prefix.
+/// The server of the shown name, and its own name. If two servers show the same bare name, the first
+/// in the configured order gets it. A server that was never listed is found by its prefix.
 pub(super) fn route<'a, 'n>(
     links: &'a Links,
     kind: Kind,
@@ -32,7 +32,7 @@ pub(super) fn route<'a, 'n>(
     })
 }
 
-/// To whom a bare name of `link` belongs by what it begins with or folds to: another server, or
+/// The owner of a bare name of `link`, by its prefix or by what it folds to: another server, or
 /// toolgate itself.
 pub(super) fn owner_of<'a>(
     links: &'a Links,

@@ -1,4 +1,4 @@
-//! The answer to `initialize` on `/mcp`: what all servers can do together.
+//! The answer to `initialize` on `/mcp`: the combined capabilities of all servers.
 
 use serde_json::{Map, Value, json};
 use toolgate_json::{peek, text};
@@ -9,10 +9,10 @@ use toolgate_upstream::list_cache::Advertised;
 
 use crate::downstream::links::Links;
 
-/// How much of one server's instructions is passed on; models pay for every word.
+/// The maximum length of one server's instructions, because models pay for every word.
 const MAX_INSTRUCTIONS: usize = 16 * 1024;
 
-/// Capabilities that mean the same for many servers as for one.
+/// Capabilities that are merged.
 const UNITED: [&str; 3] = ["experimental", "extensions", "tasks"];
 
 /// The protocol version for this agent, and the answer.
@@ -34,8 +34,7 @@ pub(crate) fn welcome(links: &Links, request: &Request<'_>) -> (Version, Bytes) 
     (version, write::result(request.id, &result.to_string()))
 }
 
-/// What at least one server can do. Of a server that was not heard yet nobody knows, so it may
-/// turn out to do anything.
+/// The capabilities of at least one server. A server that was never listed may have any of them.
 fn capabilities(links: &Links) -> Value {
     let offers: Vec<_> =
         links.iter().map(|link| link.server().list_cache.of(link.client_profile())).collect();
@@ -45,7 +44,7 @@ fn capabilities(links: &Links) -> Value {
             .any(|advertised| advertised.as_ref().is_none_or(|advertised| advertised.can(what)))
     };
     let mut all = Map::new();
-    // Servers may come and go while an agent is connected, and then so do tools.
+    // Servers may be added and removed while an agent is connected.
     all.insert("tools".to_owned(), json!({"listChanged": true}));
     let detailed = [
         ("prompts", json!({"listChanged": true})),
@@ -68,7 +67,7 @@ fn capabilities(links: &Links) -> Value {
     all.into()
 }
 
-/// Everything that any server has under `what`; the first one's word holds.
+/// The members of all servers under `what`; for equal keys the first server wins.
 fn united<'a>(what: &str, offers: impl Iterator<Item = &'a Advertised>) -> Map<String, Value> {
     let mut all = Map::new();
     for advertised in offers {
@@ -83,7 +82,7 @@ fn united<'a>(what: &str, offers: impl Iterator<Item = &'a Advertised>) -> Map<S
     all
 }
 
-/// What the servers tell the model, each under its name.
+/// The instructions of the servers, each under its name.
 fn instructions(links: &Links) -> Option<String> {
     let mut all = Vec::new();
     for link in links.iter() {
@@ -97,4 +96,4 @@ fn instructions(links: &Links) -> Option<String> {
 }
 
 const HOW_NAMES_WORK: &str = "Several servers are behind this one. The name of a tool or prompt \
-    begins with its server: `<server>__<name>`. What each server says of itself:";
+    begins with its server: `<server>__<name>`. The instructions of each server:";

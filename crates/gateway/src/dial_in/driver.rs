@@ -1,9 +1,8 @@
-//! The driver of the session machine: sockets, calls and time go in, what the machine wants is done.
+//! The driver of the session machine: passes sockets, calls and time to it and performs its outputs.
 //!
-//! The machine (`toolgate-session`) is behind one lock. What it puts out is done in its order before
-//! the lock is released; none of it waits. One task returns when the machine wants to be woken.
-//! Sockets are known by a number and a queue of [`SocketCommand`]s; the edge owns the sockets
-//! themselves.
+//! The machine (`toolgate-session`) is behind one lock. Its outputs are performed in order before the
+//! lock is released; none of them waits. One task wakes the machine when it is due. A socket is a
+//! number and a queue of [`SocketCommand`]s; the edge owns the sockets themselves.
 //!
 //! Invariant: nothing is awaited, and no other code is called, while the lock is held, except for
 //! notes, which are only queued.
@@ -11,8 +10,8 @@
 //! Invariant: a socket whose queue is full is closed; memory does not grow while a client does not
 //! read.
 //!
-//! Start at [`SessionDriver::drive`]; what the gateway asks is in `driver/queries.rs`, what sockets
-//! report in `driver/sockets.rs`.
+//! Start at [`SessionDriver::drive`]; `driver/queries.rs` serves the gateway, `driver/sockets.rs` the
+//! sockets.
 
 mod queries;
 mod sockets;
@@ -41,7 +40,7 @@ pub struct SessionDriver {
     environment: DriverEnvironment,
     /// Wall clock at the start, and the monotonic clock at the same time.
     began: (Millis, Instant),
-    /// The machine wants to be woken at another time.
+    /// The time of the next wake-up has changed.
     rescheduled: Notify,
     on_change: OnceLock<OnChange>,
     lists: Mutex<KeptLists>,
@@ -51,7 +50,7 @@ pub struct SessionDriver {
 /// Receives the reach whose list has changed.
 type OnChange = Box<dyn Fn(&Reach) + Send + Sync>;
 
-/// What the driver is given.
+/// What the driver needs from outside.
 pub struct DriverEnvironment {
     /// Records an event or a change of the showcase; must not wait.
     pub record: Box<dyn Fn(Note) + Send + Sync>,
@@ -78,12 +77,12 @@ struct PendingCall {
     gate: Arc<Gate>,
 }
 
-/// What an input has led to.
+/// The effects of an input.
 #[derive(Default)]
 struct Effects {
     /// Whether a call was answered.
     answered: bool,
-    /// Whose lists have changed.
+    /// The reaches whose lists have changed.
     changed: Vec<Arc<Reach>>,
 }
 
@@ -150,7 +149,7 @@ impl SessionDriver {
         self.drive(|machine, now| machine.handle(input, now))
     }
 
-    /// Passes something to the machine and does what it puts out; true if it has answered a call.
+    /// Runs the machine and performs its outputs; true if it has answered a call.
     fn drive(&self, input: impl FnOnce(&mut SessionMachine, Millis) -> Outputs) -> bool {
         let now = self.now();
         let mut state = self.state.lock();
@@ -209,7 +208,7 @@ impl SessionDriver {
         effects
     }
 
-    /// Wakes the machine when it wants to be woken.
+    /// Wakes the machine when it is due.
     async fn keep_time(self: Arc<Self>) {
         loop {
             let wake_at = self.state.lock().wake_at;

@@ -1,4 +1,4 @@
-//! The gate of one call: whether it may be written, asked immediately before it is.
+//! The gate of one call: checks immediately before the write whether it may still be written.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use toolgate_admission::recheck::Recheck;
 use toolgate_admission::refused::Refused;
 
-/// What a call must pass before it is written to its session.
+/// The check that a call must pass before it is written to its session.
 pub struct Gate {
     recheck: Recheck,
     refused: Mutex<Option<Refused>>,
@@ -18,7 +18,7 @@ impl Gate {
         Self { recheck, refused: Mutex::new(None) }
     }
 
-    /// Whether the call may still be written. If not, nothing of it must be.
+    /// Whether the call may still be written. If not, nothing of it may be written.
     pub async fn opens(&self) -> bool {
         match self.recheck.check_fresh().await {
             Ok(()) => true,
@@ -29,7 +29,7 @@ impl Gate {
         }
     }
 
-    /// Why it did not open, if it was asked and did not.
+    /// Why the check refused the call.
     pub(crate) fn refused(&self) -> Option<Refused> {
         self.refused.lock().clone()
     }

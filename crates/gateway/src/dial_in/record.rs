@@ -1,10 +1,9 @@
 //! Records of what sessions do: rows of the audit, and the showcase in the store.
 //!
 //! Invariant: the driver of the sessions never waits for this.
-//! Invariant: programs do not decide how many rows there are; what is beyond the limits of
-//! `record/limit.rs`, or finds no room in the queue, is counted, and a row carries the count.
-//! Invariant: no change of the showcase is lost on the way to the store; what cannot be written now
-//! is tried again.
+//! Invariant: the number of rows is bounded. Events beyond the limits of `record/limit.rs`, or without
+//! room in the queue, are counted, and a row carries the count.
+//! Invariant: no change of the showcase is lost on the way to the store; a failed write is retried.
 
 mod limit;
 mod showcase;
@@ -31,23 +30,23 @@ use self::showcase::{Changes, SPACE, restore};
 
 /// How many notes may wait.
 const WAITING: usize = 10_000;
-/// How long changes of the showcase are gathered.
+/// How long changes of the showcase are coalesced.
 const GATHER: Duration = Duration::from_millis(500);
 
-/// Something to be written down.
+/// Something to record.
 #[derive(Debug)]
 pub enum Note {
-    /// Something has happened.
+    /// An event.
     Event(SessionEvent),
     /// Entries of the showcase have changed together: kept as they are now, or forgotten.
     Showcase(Vec<(EntryKey, Option<Arc<ShowcaseEntry>>)>),
 }
 
-/// Writes down what sessions do.
+/// Records what sessions do.
 #[derive(Debug, Clone)]
 pub struct Records {
     jobs: mpsc::Sender<Job>,
-    /// No more than the showcase has entries, so they need no queue.
+    /// At most one per entry of the showcase, so they need no queue.
     changes: Arc<Mutex<Changes>>,
     limit: Arc<Mutex<EventLimit>>,
 }
@@ -58,17 +57,17 @@ enum Job {
     Flush(oneshot::Sender<()>),
 }
 
-/// Told whenever the showcase was written.
+/// Called whenever the showcase was written.
 type Written = Box<dyn Fn() + Send + Sync>;
 
 struct Writer {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     changes: Arc<Mutex<Changes>>,
-    /// The showcase could not be written; said once.
+    /// The showcase could not be written; logged once.
     failing: bool,
     limit: Arc<Mutex<EventLimit>>,
-    /// Rows that were handed over and not yet confirmed.
+    /// Rows that the store has not confirmed yet.
     unconfirmed: Vec<Confirmation>,
     written: Written,
 }
@@ -103,7 +102,7 @@ impl Records {
         Self { jobs, changes, limit }
     }
 
-    /// Has something written down, soon.
+    /// Queues something to record.
     pub fn note(&self, note: Note) {
         let event = match note {
             Note::Event(event) => event,
@@ -122,11 +121,11 @@ impl Records {
     pub async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
         if self.jobs.send(Job::Flush(done)).await.is_ok() && flushed.await.is_err() {
-            tracing::debug!("whoever writes down what sessions do is gone");
+            tracing::debug!("the recorder of session events has stopped");
         }
     }
 
-    /// Puts entries into the showcase of a store that nobody serves from.
+    /// Puts entries into the showcase of a store that no gateway uses.
     pub async fn keep(
         store: &dyn Store,
         entries: Vec<ShowcaseEntry>,
@@ -166,7 +165,7 @@ impl Writer {
                         self.record_counts(true);
                         self.settle().await;
                         if done.send(()).is_err() {
-                            tracing::debug!("nobody waits for the flush any more");
+                            tracing::debug!("the caller of the flush is gone");
                         }
                     }
                     None => return self.settle().await,
@@ -181,8 +180,8 @@ impl Writer {
 
     fn event(&mut self, event: SessionEvent) {
         let SessionEvent { what, session_id, text, .. } = event;
-        let said = if text.is_empty() { what.as_str().replace('_', " ") } else { text.clone() };
-        tracing::info!(what = what.as_str(), session_id = session_id.as_deref(), "{said}");
+        let message = if text.is_empty() { what.as_str().replace('_', " ") } else { text.clone() };
+        tracing::info!(what = what.as_str(), session_id = session_id.as_deref(), "{message}");
         if !is_audited(what) {
             return;
         }
@@ -222,8 +221,7 @@ impl Writer {
         row
     }
 
-    /// Hands a row over; whether it was written is asked later, so that a storm of programs does
-    /// not wait for one commit each.
+    /// Queues a row; the confirmation is awaited later, so that many events share a commit.
     fn record(&mut self, row: Draft) {
         self.unconfirmed.push(self.store.record(row));
     }
@@ -231,12 +229,12 @@ impl Writer {
     async fn confirm(&mut self) {
         for confirmation in std::mem::take(&mut self.unconfirmed) {
             if let Err(error) = confirmation.await {
-                tracing::error!(%error, "what a session did could not be written down");
+                tracing::error!(%error, "session event not recorded");
             }
         }
     }
 
-    /// Writes what has become of the showcase, in one transaction.
+    /// Writes the changes of the showcase, in one transaction.
     async fn settle(&mut self) {
         self.confirm().await;
         let changes = std::mem::take(&mut *self.changes.lock());
@@ -251,7 +249,7 @@ impl Writer {
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.failing, true) {
-                    tracing::error!(%error, "the showcase could not be written; it is tried again");
+                    tracing::error!(%error, "showcase not written; retrying");
                 }
                 self.changes.lock().put_back(changes);
             }
@@ -262,11 +260,11 @@ impl Writer {
 fn row(changes: &Changes, now: Timestamp) -> Draft {
     let mut row = Draft::new(RowKind::Session, now);
     row.server = Some(SESSIONS.into());
-    row.message = Some(changes.said().into());
+    row.message = Some(changes.row_message().into());
     row
 }
 
-/// What the audit has rows of.
+/// Whether the event gets a row in the audit.
 fn is_audited(what: SessionEventKind) -> bool {
     !matches!(
         what,

@@ -1,12 +1,12 @@
-//! Whether arguments fit the schema of a session's tool.
+//! Checks arguments against the schema of a session's tool.
 //!
 //! Schemas come from programs that dial in: they are bounded when they are read
-//! (`toolgate-session`), nothing that they refer to elsewhere is ever fetched, and patterns are
-//! matched in linear time. How much work a check is gets measured first (`schema/measure.rs`), and
-//! it is done by a few threads of its own (`schema/workers.rs`).
+//! (`toolgate-session`), external references are never fetched, and patterns are matched in linear
+//! time. The cost of a check is computed first (`schema/measure.rs`), and a few threads run the checks
+//! (`schema/workers.rs`).
 //!
-//! Invariant: fail closed. Arguments that cannot be checked do not fit.
-//! Invariant: what is said of arguments has no value of theirs.
+//! Invariant: fail closed. Arguments that cannot be checked do not match.
+//! Invariant: error messages contain no argument values.
 //!
 //! Start at [`Schemas::check`].
 
@@ -24,15 +24,14 @@ use toolgate_session::{CallTarget, Schema, SessionFailure};
 use self::measure::{Measure, Stop};
 use self::workers::Workers;
 
-/// How many compiled schemas are kept, and how many bytes of schemas.
+/// The maximum number of compiled schemas in the cache, and of their bytes.
 const KEPT: usize = 4_096;
 const KEPT_BYTES: usize = 16 * 1024 * 1024;
-/// How large one regular expression may become.
+/// The maximum size of a compiled regular expression.
 const PATTERN: usize = 256 * 1024;
-/// How many complaints one refusal has.
-const COMPLAINTS: usize = 5;
-/// Up to so many steps it is said what does not fit; to find all of it takes longer than to find
-/// that something does not.
+/// The maximum number of errors in one refusal.
+const MAX_ERRORS: usize = 5;
+/// Up to this cost the errors are listed, which takes longer than finding that there is one.
 const EXPLAINED: u64 = 50_000;
 
 /// Checks arguments.
@@ -48,26 +47,59 @@ struct Compiled(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    by_hash: HashMap<[u8; 32], Result<Arc<Ready>, Arc<str>>>,
+    by_hash: HashMap<[u8; 32], Result<Arc<Ready>, UnusableSchema>>,
     bytes: usize,
 }
 
-/// A schema that arguments can be checked against.
+/// A compiled schema.
 struct Ready {
     schema: Value,
     validator: Validator,
 }
 
+/// Why a schema cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UnusableSchema(Arc<str>);
+
+/// Why arguments do not match.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Mismatch {
+    /// The schema cannot be used.
+    #[error("the tool cannot be called, because its schema cannot be checked: {0}")]
+    Schema(#[from] UnusableSchema),
+    /// The arguments are not JSON.
+    #[error("they are not valid JSON")]
+    NotJson,
+    /// The check would take too many steps.
+    #[error("to check them against the schema of the tool is too much work")]
+    TooMuchWork,
+    /// A key differs from a declared one only by case or form.
+    #[error("write `{declared}` instead of `{key}`")]
+    Variant {
+        /// The declared key.
+        declared: String,
+        /// The key of the arguments.
+        key: String,
+    },
+    /// They do not match; the errors are not listed.
+    #[error("they do not match the schema of the tool")]
+    Unexplained,
+    /// They do not match, for these reasons.
+    #[error("{0}")]
+    Errors(String),
+}
+
 impl Schemas {
-    /// Checks the arguments of a call, away from the threads that serve connections. `asked` are
-    /// those of the agent.
+    /// Checks the arguments of a call, off the threads that serve connections. `asked` are the
+    /// arguments of the agent.
     pub(crate) async fn check(
         &self,
         grant: &str,
         target: &CallTarget,
         asked: &str,
     ) -> Result<(), SessionFailure> {
-        let Some(turn) = self.workers.turn(grant, &target.session_id).await else {
+        let Some(slot) = self.workers.slot(grant, &target.session_id).await else {
             let session_id = Arc::clone(&target.session_id);
             return Err(SessionFailure::SessionBusy { session_id, waiting: 0, retry_after_s: 1 });
         };
@@ -75,11 +107,11 @@ impl Schemas {
         let compiled = Arc::clone(&self.compiled);
         let checked = tokio::task::spawn_blocking(move || {
             let checked = compiled.check(&target, &asked);
-            drop(turn);
+            drop(slot);
             checked
         });
         checked.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "the arguments of a call could not be checked");
+            tracing::error!(%error, "arguments of a call not checked");
             Err(invalid("they could not be checked; see the log"))
         })
     }
@@ -90,57 +122,50 @@ impl Compiled {
         target.check_keys(asked)?;
         let schema = &target.tool.checked_schema;
         self.fits(schema, &target.arguments, target.identifier_keys)
-            .map_err(|what| SessionFailure::InvalidArguments { what })
+            .map_err(|why| SessionFailure::InvalidArguments { what: why.to_string() })
     }
 
-    fn fits(&self, schema: &Schema, arguments: &str, exact_keys: bool) -> Result<(), String> {
-        let ready = self.ready(schema).map_err(|why| {
-            format!("the tool cannot be called, because its schema cannot be checked: {why}")
-        })?;
-        let arguments: Value =
-            serde_json::from_str(arguments).map_err(|error| error.to_string())?;
+    fn fits(&self, schema: &Schema, arguments: &str, exact_keys: bool) -> Result<(), Mismatch> {
+        let ready = self.ready(schema)?;
+        let arguments: Value = serde_json::from_str(arguments).map_err(|_| Mismatch::NotJson)?;
         let steps = match Measure::of(&ready.schema, &arguments, exact_keys) {
             Ok(steps) => steps,
-            Err(Stop::TooMuch) => {
-                let what = "to check them against the schema of the tool is too much work";
-                return Err(what.to_owned());
-            }
+            Err(Stop::TooMuch) => return Err(Mismatch::TooMuchWork),
             Err(Stop::Variant { key, declared }) => {
-                let key: String = key.chars().take(64).collect();
-                let declared: String = declared.chars().take(64).collect();
-                return Err(format!("write `{declared}` instead of `{key}`"));
+                let short = |text: String| text.chars().take(64).collect();
+                return Err(Mismatch::Variant { declared: short(declared), key: short(key) });
             }
         };
         if ready.validator.is_valid(&arguments) {
             return Ok(());
         }
         if steps > EXPLAINED {
-            return Err("they do not match the schema of the tool".to_owned());
+            return Err(Mismatch::Unexplained);
         }
-        let mut complaints: Vec<String> = Vec::new();
-        for error in ready.validator.iter_errors(&arguments).take(COMPLAINTS) {
+        let mut errors: Vec<String> = Vec::new();
+        for error in ready.validator.iter_errors(&arguments).take(MAX_ERRORS) {
             let place = error.instance_path().to_string();
             let place = if place.is_empty() { "the arguments".to_owned() } else { place };
-            complaints.push(format!("{place}: {}", error.masked()));
+            errors.push(format!("{place}: {}", error.masked()));
         }
-        Err(complaints.join("; "))
+        Err(Mismatch::Errors(errors.join("; ")))
     }
 
-    fn ready(&self, schema: &Schema) -> Result<Arc<Ready>, Arc<str>> {
+    fn ready(&self, schema: &Schema) -> Result<Arc<Ready>, UnusableSchema> {
         if let Some(why) = &schema.exceeded {
-            return Err(Arc::clone(why));
+            return Err(UnusableSchema(Arc::clone(why)));
         }
         if let Some(known) = self.0.lock().by_hash.get(&schema.hash) {
             return known.clone();
         }
         let raw = schema.raw.get();
-        let compiled = compile(raw).map(Arc::new).map_err(Arc::from);
+        let compiled = compile(raw).map(Arc::new);
         if let Err(why) = &compiled {
-            tracing::warn!(%why, "a session's schema cannot be read, so its tool cannot be called");
+            tracing::warn!(%why, "schema of a session tool not usable; the tool cannot be called");
         }
         let mut kept = self.0.lock();
         if kept.by_hash.len() >= KEPT || kept.bytes > KEPT_BYTES {
-            // Programs with ever new schemas are rare; those in use come back at once.
+            // Ever new schemas are rare; those in use are compiled again.
             *kept = Kept::default();
         }
         kept.bytes += raw.len();
@@ -149,20 +174,22 @@ impl Compiled {
     }
 }
 
-fn compile(schema: &str) -> Result<Ready, String> {
-    let schema: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
+fn compile(schema: &str) -> Result<Ready, UnusableSchema> {
+    let unusable = |why: String| UnusableSchema(why.into());
+    let schema: Value =
+        serde_json::from_str(schema).map_err(|error| unusable(error.to_string()))?;
     let patterns = PatternOptions::regex().size_limit(PATTERN).dfa_size_limit(PATTERN);
     let validator = jsonschema::options()
         .with_pattern_options(patterns)
         .should_validate_formats(false)
         .build(&schema)
-        .map_err(|error| error.masked().to_string())?;
+        .map_err(|error| unusable(error.masked().to_string()))?;
     Ok(Ready { schema, validator })
 }
 
 /// The check alone, for the fuzz targets.
 #[cfg(fuzzing)]
-pub(crate) fn checker() -> impl Fn(&Schema, &str, bool) -> Result<(), String> {
+pub(crate) fn checker() -> impl Fn(&Schema, &str, bool) -> Result<(), Mismatch> {
     let compiled = Compiled::default();
     move |schema, arguments, exact_keys| compiled.fits(schema, arguments, exact_keys)
 }
@@ -186,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_held_to_their_schema_and_values_are_not_said() {
+    fn arguments_must_match_and_errors_contain_no_values() {
         let schemas = Compiled::default();
         let strict = schema(
             r#"{"type":"object","properties":{"Сумма":{"type":"number","maximum":5}},"required":["Сумма"],"additionalProperties":false}"#,
@@ -198,7 +225,7 @@ mod tests {
             (r#"{"Сумма":7654321}"#, "/Сумма"),
             (r#"{"Сумма":1,"лишнее":"SECRET"}"#, "лишнее"),
         ] {
-            let complaint = schemas.fits(&strict, arguments, true).unwrap_err();
+            let complaint = schemas.fits(&strict, arguments, true).unwrap_err().to_string();
             assert!(complaint.contains(words), "{arguments}: {complaint}");
             assert!(!complaint.contains("SECRET") && !complaint.contains("7654321"), "{complaint}");
         }
@@ -217,7 +244,7 @@ mod tests {
             (r#"{"row":{"Имя":1,"ALL":2}}"#, Ok(())),
             (r#"{"row":{"имя":1}}"#, Err("write `Имя` instead of `имя`")),
         ] {
-            let fits = schemas.fits(&nested, arguments, true);
+            let fits = schemas.fits(&nested, arguments, true).map_err(|why| why.to_string());
             assert_eq!(fits, expected.map_err(str::to_owned), "{arguments}");
             assert_eq!(schemas.fits(&nested, arguments, false), Ok(()), "{arguments}");
         }
@@ -290,11 +317,11 @@ mod tests {
             r#"{"properties":{"a":{"pattern":"(a{1000}){1000}"}}}"#,
             r#"{"properties":{"a":{"pattern":"^(?=a)"}}}"#,
         ] {
-            let complaint = schemas.fits(&schema(raw), "{}", true).unwrap_err();
+            let complaint = schemas.fits(&schema(raw), "{}", true).unwrap_err().to_string();
             assert!(complaint.contains("cannot be called"), "{raw}: {complaint}");
         }
         let linear = schema(r#"{"properties":{"a":{"pattern":"^(a+)+$"}}}"#);
         let arguments = format!(r#"{{"a":"{}!"}}"#, "a".repeat(60));
-        assert!(schemas.fits(&linear, &arguments, true).unwrap_err().contains("/a"));
+        assert!(schemas.fits(&linear, &arguments, true).unwrap_err().to_string().contains("/a"));
     }
 }

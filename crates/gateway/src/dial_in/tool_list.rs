@@ -12,7 +12,7 @@ use toolgate_upstream::lists::List;
 
 use super::DialIn;
 
-/// The tools that a grant sees, as they go out.
+/// The tools that a grant sees, as they are sent.
 #[derive(Debug)]
 pub(crate) struct ToolList {
     list: List,
@@ -50,7 +50,7 @@ impl ToolList {
         shown.filter_map(|shown| Some((shown, self.names.get(shown)?)))
     }
 
-    /// Whether the policy keeps this from the grant.
+    /// Whether this tool is not listed for the grant.
     pub(crate) fn hides(
         &self,
         dial_in: &DialIn,
@@ -66,7 +66,7 @@ impl ToolList {
         )
     }
 
-    /// Equal for what looks equal to the grant.
+    /// Equal for lists that look equal to the grant.
     pub(crate) fn digest(&self, dial_in: &DialIn, grant: &Grant, now: Timestamp) -> [u8; 32] {
         if !grant.may_hide() {
             return self.digest;

@@ -1,10 +1,10 @@
 //! Agent sessions: one agent connected to one endpoint.
 //!
-//! An agent session holds what belongs to the agent alone: its streams, what servers have asked it
-//! and not heard back, and the link it speaks through. It knows no transport: the edge turns
-//! HTTP into these calls.
+//! An agent session holds what belongs to the agent alone: its streams, the pending requests of
+//! servers, and its links. It knows no transport: the edge turns HTTP into these calls.
 //!
-//! Invariant: an agent's answer reaches a server only if that server asked this agent session.
+//! Invariant: an agent's response reaches a server only if that server sent a request to this agent
+//! session.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -17,7 +17,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use toolgate_admission::access::Grant;
-use toolgate_admission::admit::{Admission, Sender};
+use toolgate_admission::admit::Admission;
+use toolgate_admission::call_context::Sender;
 use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::{Message, Notification, Refusal, Request, Version};
@@ -26,24 +27,24 @@ use toolgate_upstream::link::{Link, Server, ServerRequest};
 use toolgate_upstream::resubscribe::ServerSubscriptions;
 use toolgate_upstream::rewrite::refused;
 
-use crate::dial_in::{DialIn, Running};
+use crate::dial_in::{DialIn, RunningCalls};
 use crate::downstream::call::Call;
-use crate::downstream::change_tracking::Sight;
-use crate::downstream::coarse_timer::Pace;
+use crate::downstream::change_tracking::ChangeTracker;
+use crate::downstream::coarse_timer::CoarseTimer;
 use crate::downstream::endpoint::Endpoint;
 use crate::downstream::links::Links;
 use crate::downstream::streams::{EventId, Streams};
 
-mod as_agent;
-mod asked;
+mod aggregate;
+mod implicit;
 mod notifications;
 mod opening;
 mod requests;
-mod standing;
-mod upwards;
+mod server_requests;
+mod traits;
 
+pub(crate) use aggregate::Aggregate;
 pub(crate) use opening::{Opening, public};
-pub(crate) use upwards::Aggregate;
 
 /// One agent connected to one endpoint.
 pub struct AgentSession {
@@ -57,12 +58,12 @@ pub struct AgentSession {
     sender: Sender,
     admission: Arc<Admission>,
     version: OnceLock<Version>,
-    /// The sessions, where they can dial in.
+    /// The sessions, if programs can dial in.
     dial_in: Option<Arc<DialIn>>,
     /// Its calls to sessions.
-    pub(crate) running: Arc<Running>,
+    pub(crate) running: Arc<RunningCalls>,
     links: ArcSwap<Links>,
-    /// Links before those, on which calls may still run.
+    /// Earlier links, on which calls may still run.
     former: Mutex<Vec<Weak<Link>>>,
     general: Arc<EventBuffer>,
     streams: Mutex<Streams>,
@@ -70,23 +71,23 @@ pub struct AgentSession {
     asked: Mutex<HashMap<u64, ServerRequest>>,
     next_asked: AtomicU64,
     pub(crate) server_subscriptions: ServerSubscriptions,
-    /// What serves it where all servers are shown.
+    /// Serves it on `/mcp`.
     aggregate: &'static dyn Aggregate,
-    /// Whether it stands for clients of protocol 2026-07-28.
-    is_standing: bool,
-    pub(crate) sight: Sight,
+    /// Whether it serves clients of protocol 2026-07-28, which have no agent session of their own.
+    is_implicit: bool,
+    pub(crate) changes: ChangeTracker,
     /// Whether the agent has listened to its general stream.
     listening: AtomicBool,
     /// Whether its token is no longer valid: its streams deliver nothing more.
     cut_off: AtomicBool,
-    /// Connections that read one of its streams now.
+    /// The number of connections that read one of its streams.
     readers: AtomicUsize,
     last_use: Mutex<Instant>,
     tasks: TaskTracker,
-    pace: Arc<Pace>,
+    timer: Arc<CoarseTimer>,
 }
 
-/// A connection that reads a stream; counts as use of the agent session while it lives.
+/// A connection that reads a stream; while it exists, the agent session is in use.
 pub struct Attached {
     /// What it reads.
     pub(crate) reader: Reader,
@@ -101,7 +102,7 @@ impl AgentSession {
         &self.id
     }
 
-    /// What it was opened on.
+    /// Its endpoint.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
@@ -111,15 +112,15 @@ impl AgentSession {
         self.version.get().copied()
     }
 
-    /// Sends a request. What comes of it is read from the returned call.
+    /// Starts a request; the returned call provides its answer.
     pub fn request(self: &Arc<Self>, request: &Request<'_>) -> Result<Call, Refusal> {
         let buffer = Arc::new(EventBuffer::expecting(self.stream_number(), 1));
         let work = self.start(CallRequest::read(request)?, &buffer)?;
-        Ok(Call::new(buffer, work, &self.tasks, &self.pace))
+        Ok(Call::new(buffer, work, &self.tasks, &self.timer))
     }
 
-    /// Handles the members of a batch, each on its own; the call has an answer for every request.
-    /// None if there is no request among them.
+    /// Handles each member of a batch; the call provides an answer for every request. `None` if there
+    /// is no request among them.
     pub async fn batch(self: &Arc<Self>, members: &[Result<Message<'_>, Refusal>]) -> Option<Call> {
         let wants_answer =
             |member: &&Result<_, _>| matches!(member, Ok(Message::Request(_)) | Err(_));
@@ -139,7 +140,7 @@ impl AgentSession {
                 }
                 Ok(Message::Notification(notification)) => {
                     if let Err(refusal) = self.notify(notification).await {
-                        tracing::debug!(why = refusal.message, "a notification was rejected");
+                        tracing::debug!(why = refusal.message, "notification rejected");
                     }
                     continue;
                 }
@@ -152,7 +153,7 @@ impl AgentSession {
             buffer.answer(refused(&refusal), None);
         }
         let idle = Box::pin(std::future::ready(()));
-        (answers > 0).then(|| Call::new(buffer, idle, &self.tasks, &self.pace))
+        (answers > 0).then(|| Call::new(buffer, idle, &self.tasks, &self.timer))
     }
 
     /// Reads the general stream: what belongs to no request.
@@ -161,9 +162,8 @@ impl AgentSession {
         self.attach(self.general.read(None))
     }
 
-    /// Has every server's own stream read from now on. Where all servers are shown, those that no
-    /// process must be started for are asked what they have: a server that nobody has asked
-    /// anything tells nothing.
+    /// Starts to read the streams of the servers. On `/mcp`, the lists of servers that need no new
+    /// process are refreshed, because a server without a connection reports no changes.
     pub(crate) fn listen_to_servers(&self) {
         self.listening.store(true, Ordering::Relaxed);
         for link in self.links().iter() {
@@ -174,8 +174,7 @@ impl AgentSession {
         }
     }
 
-    /// Goes on reading a stream after the event `id`; none if the stream is not known (any more)
-    /// or has not had that event.
+    /// Resumes a stream after the event `id`; `None` if the stream or the event is not known.
     pub fn resume(self: &Arc<Self>, id: &EventId) -> Option<Attached> {
         let buffer = match id.stream {
             0 => Arc::clone(&self.general),
@@ -184,26 +183,35 @@ impl AgentSession {
         (id.event <= buffer.last()).then(|| self.attach(buffer.read(Some(id.event))))
     }
 
-    /// Reads the stream of a call, which can be resumed from now on.
+    /// Reads the stream of a call; it can be resumed from now on.
     pub fn stream(self: &Arc<Self>, call: &Call) -> Attached {
         let buffer = call.buffer();
         self.streams.lock().keep(Arc::clone(buffer));
         self.attach(buffer.read(Some(0)))
     }
 
-    /// Whose it is.
+    /// Its grant.
     pub(crate) fn grant(&self) -> Arc<Grant> {
         self.grant.load_full()
     }
 
-    /// The grant as it is now.
+    /// Sets the current state of its grant.
     pub(crate) fn set_grant(&self, grant: &Arc<Grant>) {
         if !Arc::ptr_eq(&self.grant.load(), grant) {
             self.grant.store(Arc::clone(grant));
         }
     }
 
-    /// Who sends its requests, for decisions and for the record.
+    /// Whether this caller may use it: the grant that opened it, and the same person if one calls
+    /// with the rights of the grant.
+    pub(crate) fn is_of(&self, caller: &Grant) -> bool {
+        let grant = self.grant();
+        grant.label == caller.label
+            && grant.token == caller.token
+            && self.sender.person == caller.acting
+    }
+
+    /// The sender of its requests, for decisions and for the audit.
     pub(crate) fn sender(&self) -> Sender {
         Sender { grant: self.grant(), ..self.sender.clone() }
     }
@@ -212,7 +220,7 @@ impl AgentSession {
         &self.admission
     }
 
-    /// The sessions, where they can dial in and are to be seen.
+    /// The sessions, if programs can dial in and the endpoint shows them.
     pub(crate) fn dial_in(&self) -> Option<&Arc<DialIn>> {
         self.dial_in.as_ref().filter(|_| !self.endpoint.is_one())
     }
@@ -221,7 +229,7 @@ impl AgentSession {
         self.key
     }
 
-    /// What opens a conversation with a server on its behalf.
+    /// The `params` of `initialize` for servers.
     pub(crate) fn opening(&self) -> &Bytes {
         &self.opening
     }
@@ -234,7 +242,7 @@ impl AgentSession {
         self.links.load_full()
     }
 
-    /// Gives it other links. Those that it no longer has end with the last call that runs on them.
+    /// Replaces its links. A removed link ends with the last call that runs on it.
     pub(crate) fn set_links(&self, links: Vec<Arc<Link>>) {
         if self.listening.load(Ordering::Relaxed) {
             for link in &links {
@@ -248,7 +256,7 @@ impl AgentSession {
         former.extend(before.iter().filter(|link| !links.holds(link)).map(Arc::downgrade));
     }
 
-    /// A server's word that belongs to no request.
+    /// A notification of a server that belongs to no request.
     pub(crate) fn receive_general(
         &self,
         server: &Server,
@@ -258,15 +266,15 @@ impl AgentSession {
         match self.endpoint {
             Endpoint::Server(_) => self.general.push(body.clone()),
             Endpoint::All | Endpoint::Sessions => {
-                self.aggregate.hear(self, server, notification, body);
+                self.aggregate.receive(self, server, notification, body);
             }
         }
     }
 
-    /// What it sees may have changed; if so the agent is told soon.
+    /// Its lists may have changed; if they have, the agent is notified soon.
     pub(crate) fn lists_changed(self: &Arc<Self>, kinds: &[Kind]) {
-        if self.sight.may_have_changed(kinds) {
-            self.aggregate.tell_changed(self);
+        if self.changes.may_have_changed(kinds) {
+            self.aggregate.notify_changed(self);
         }
     }
 
@@ -274,7 +282,7 @@ impl AgentSession {
         self.version.get_or_init(|| version);
     }
 
-    /// Whether nothing has used it for `idle`. A reader is use, and so is a call that runs.
+    /// Whether it was not used for `idle`. A reader and a running call are use.
     pub(crate) fn is_idle(&self, now: Instant, idle: Duration) -> bool {
         let unused = now.saturating_duration_since(*self.last_use.lock());
         if self.readers.load(Ordering::Relaxed) > 0 || unused < idle {
@@ -288,21 +296,21 @@ impl AgentSession {
         !busy
     }
 
-    /// Waits until its calls have ended that their servers continue without it.
+    /// Waits for calls that their servers continue without it.
     pub(crate) async fn calls_end(&self) {
         for link in self.all_links() {
             link.calls_end().await;
         }
     }
 
-    /// Takes itself off its links, also those from before a reload.
+    /// Leaves its links, including those from before a reload.
     pub(crate) async fn leave(&self) {
         for link in self.all_links() {
             link.leave(self.key).await;
         }
     }
 
-    /// Has its streams deliver nothing more, also those of calls that still run.
+    /// Stops all its streams, including those of running calls.
     pub(crate) fn cut_off(&self) {
         self.cut_off.store(true, Ordering::Relaxed);
     }
@@ -316,7 +324,7 @@ impl AgentSession {
         }
     }
 
-    /// All links on which something of it may run.
+    /// All links on which one of its calls may run.
     fn all_links(&self) -> Vec<Arc<Link>> {
         let former: Vec<_> = self.former.lock().iter().filter_map(Weak::upgrade).collect();
         self.links().iter().cloned().chain(former).collect()

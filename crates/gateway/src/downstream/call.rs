@@ -1,8 +1,8 @@
 //! Calls: an agent's request while it runs.
 //!
-//! Invariant: a call runs to its end even if whoever waits for it goes away (the agent hung up):
-//! dropping a [`Call`] leaves its work to a task of its own.
-//! Invariant: until it has ended a call is counted by the tracker, so that a stop waits for it.
+//! Invariant: a call runs to its end even if the agent disconnects: dropping a [`Call`] moves its work
+//! to a task.
+//! Invariant: the tracker counts a call until it has ended, so that a stop waits for it.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolgate_admission::contained::Work;
 use toolgate_upstream::event_buffer::{Begun, EventBuffer, First};
 
-use crate::downstream::coarse_timer::Pace;
+use crate::downstream::coarse_timer::CoarseTimer;
 
-/// A request on its way.
+/// A running request.
 pub struct Call {
     buffer: Arc<EventBuffer>,
-    /// Polled by whoever waits for the first answer, which spares a task for short calls.
+    /// Polled while the first answer is awaited, so that a short call needs no task.
     work: Option<(Work, TaskTrackerToken)>,
     tasks: TaskTracker,
-    pace: Arc<Pace>,
+    timer: Arc<CoarseTimer>,
 }
 
 impl Call {
@@ -28,34 +28,34 @@ impl Call {
         buffer: Arc<EventBuffer>,
         work: Work,
         tasks: &TaskTracker,
-        pace: &Arc<Pace>,
+        timer: &Arc<CoarseTimer>,
     ) -> Self {
         let work = Some((work, tasks.token()));
-        Self { buffer, work, tasks: tasks.clone(), pace: Arc::clone(pace) }
+        Self { buffer, work, tasks: tasks.clone(), timer: Arc::clone(timer) }
     }
 
-    /// Waits for the answer, but only a while (50 to 100 ms): then, or when something else comes
-    /// first, it is to be read as a stream.
+    /// Waits for the answer for 50 to 100 ms. After that, or if another message comes first, the call
+    /// is read as a stream.
     pub async fn first(&mut self) -> First {
-        let (buffer, pace) = (Arc::clone(&self.buffer), Arc::clone(&self.pace));
+        let (buffer, timer) = (Arc::clone(&self.buffer), Arc::clone(&self.timer));
         tokio::select! {
             biased;
             first = self.working(buffer.first()) => first,
-            () = pace.a_while() => First::Stream,
+            () = timer.wait() => First::Stream,
         }
     }
 
-    /// The same, but not waiting for the rest of an answer that has begun.
+    /// The same, without waiting for the rest of an answer that has begun.
     pub async fn begun(&mut self) -> Begun {
-        let (buffer, pace) = (Arc::clone(&self.buffer), Arc::clone(&self.pace));
+        let (buffer, timer) = (Arc::clone(&self.buffer), Arc::clone(&self.timer));
         tokio::select! {
             biased;
             begun = self.working(buffer.begun()) => begun,
-            () = pace.a_while() => buffer.no_longer(),
+            () = timer.wait() => buffer.no_longer(),
         }
     }
 
-    /// Waits for `seen`, and works meanwhile.
+    /// Waits for `seen` and runs the work meanwhile.
     async fn working<T>(&mut self, seen: impl Future<Output = T>) -> T {
         let mut seen = pin!(seen);
         if let Some((work, _)) = &mut self.work {

@@ -1,10 +1,10 @@
-//! Sight: what an agent was shown, and whether it still is so.
+//! Change tracking: which lists an agent was shown, and whether they have changed since.
 //!
-//! Of all servers at once the lists are compared; of one server (`change_tracking/one.rs`) what is hidden in
-//! them, because that server tells of its own lists itself.
+//! On `/mcp` the lists are compared. On `/mcp/<server>` (`change_tracking/one_server.rs`) only the
+//! hidden entries are compared, because the server itself reports changes of its lists.
 //!
-//! Invariant: an agent is told of every change of what it sees, also of what it has never asked for,
-//! and of nothing else: what it was last shown, or told of, is what the next change is one of.
+//! Invariant: an agent is notified of every change of its visible lists, including lists it never
+//! requested, and of nothing else: each change is compared with the last list or notification.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -15,54 +15,54 @@ use toolgate_audit::Hash;
 use toolgate_policy::Class;
 use toolgate_upstream::lists::List;
 
-use self::one::One;
+use self::one_server::ServerView;
 use crate::downstream::agent::AgentSession;
 
-mod one;
+mod one_server;
 
-/// What one agent was shown.
+/// Tracks the lists of one agent.
 #[derive(Default)]
-pub(crate) struct Sight {
-    /// What the agent was last shown, or told that it has changed; before that, what there was to
-    /// see when it came.
-    shown: Mutex<Vec<(Kind, Seen)>>,
-    /// The same of an agent of one server.
-    one: Mutex<Option<One>>,
-    /// Lists that may have changed and were not compared yet.
+pub(crate) struct ChangeTracker {
+    /// The state of each list at the last request or notification; initially, when the agent session
+    /// was opened.
+    shown: Mutex<Vec<(Kind, ListState)>>,
+    /// The same for an agent of one server.
+    one: Mutex<Option<ServerView>>,
+    /// Lists that may have changed and are not compared yet.
     changed: Mutex<Vec<Kind>>,
-    /// Names that another server has taken, as far as that was reported.
+    /// Names owned by another server that were logged.
     shadowed: Mutex<HashSet<String>>,
 }
 
-/// Which lists of which servers there are to see.
+/// The state of one kind of list: which lists of which servers are visible.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ListState {
     lists: Vec<(String, Weak<List>)>,
-    /// The policy that may hide some of it.
+    /// The policy, if it may hide something.
     hidden_by: Option<Hash>,
-    /// The classes by which it may, of each server that the operator gave any.
+    /// The classes set by the operator, for each server that has any.
     classes: Vec<(String, HashMap<String, Class>)>,
-    /// Equal for equal lists of sessions' tools.
+    /// A digest of the session tools.
     of_sessions: Option<[u8; 32]>,
 }
 
-// === impl Sight ===
+// === impl ChangeTracker ===
 
-impl Sight {
-    /// Remembers what the agent is shown now.
-    pub(crate) fn note_shown(&self, kind: Kind, seen: Seen) {
+impl ChangeTracker {
+    /// Sets the state of a list that the agent receives now.
+    pub(crate) fn set_shown(&self, kind: Kind, seen: ListState) {
         let mut shown = self.shown.lock();
         shown.retain(|(other, _)| *other != kind);
         shown.push((kind, seen));
     }
 
-    /// Remembers what there is to see for an agent that has just come.
-    pub(crate) fn note_first(&self, session: &AgentSession) {
+    /// Sets the initial states of a new agent session.
+    pub(crate) fn set_initial(&self, session: &AgentSession) {
         if session.endpoint().is_one() {
-            self.one.lock().get_or_insert_with(|| One::by(session));
+            self.one.lock().get_or_insert_with(|| ServerView::by(session));
             return;
         }
-        let first = Kind::ALL.map(|kind| (kind, Seen::by(session, kind)));
+        let first = Kind::ALL.map(|kind| (kind, ListState::by(session, kind)));
         let mut shown = self.shown.lock();
         for (kind, seen) in first {
             if !shown.iter().any(|(known, _)| *known == kind) {
@@ -71,15 +71,15 @@ impl Sight {
         }
     }
 
-    /// Something may have changed; true if somebody has to compare soon.
+    /// Lists may have changed; true if the caller must start a comparison.
     pub(crate) fn may_have_changed(&self, kinds: &[Kind]) -> bool {
         let mut changed = self.changed.lock();
-        let nobody_does = changed.is_empty() && !kinds.is_empty();
+        let is_first = changed.is_empty() && !kinds.is_empty();
         changed.extend_from_slice(kinds);
-        nobody_does
+        is_first
     }
 
-    /// Which lists were shown as they no longer are. They count as told of.
+    /// The lists that have changed since they were shown. Their current state becomes the shown one.
     pub(crate) fn take_outdated(&self, session: &AgentSession) -> Vec<Kind> {
         let changed = std::mem::take(&mut *self.changed.lock());
         if session.endpoint().is_one() {
@@ -89,37 +89,37 @@ impl Sight {
         let mut shown = self.shown.lock();
         let is_changed = |kind: &Kind| changed.contains(kind);
         let outdated = Kind::ALL.into_iter().filter(is_changed).filter(|kind| {
-            let now = Seen::by(session, *kind);
+            let now = ListState::by(session, *kind);
             match shown.iter_mut().find(|(known, _)| known == kind) {
                 Some((_, seen)) if seen.is_same(&now) => false,
                 Some((_, seen)) => {
                     *seen = now;
                     true
                 }
-                // The agent has not come yet.
+                // The agent session is not open yet.
                 None => false,
             }
         });
         outdated.collect()
     }
 
-    /// Says, once, that a server's name is not shown because another has it.
+    /// Logs, once, that a server's name is not shown because another server owns it.
     pub(crate) fn report_shadowed(&self, server: &str, winner: &str, name: &str) {
         if self.shadowed.lock().insert(format!("{server} {name}")) {
             tracing::warn!(
                 server,
                 winner,
                 name,
-                "a name belongs to another server and is not shown; use `names: prefixed`"
+                "name not shown, because another server owns it; use `names: prefixed`"
             );
         }
     }
 }
 
-// === impl Seen ===
+// === impl ListState ===
 
-impl Seen {
-    /// What there is to see for this agent session.
+impl ListState {
+    /// The current state for this agent session.
     pub(crate) fn by(session: &AgentSession, kind: Kind) -> Self {
         let (links, grant) = (session.links(), session.grant());
         let seen = links.iter().filter_map(|link| {

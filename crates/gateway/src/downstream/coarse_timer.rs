@@ -1,10 +1,9 @@
-//! The pace: one slow clock for all calls, so that a short call needs no timer of its own.
+//! A coarse timer for all calls, so that a short call needs no timer of its own.
 //!
-//! Whether a call is short or long is seen at the next beats, not to the millisecond. A timer of
-//! its own would cost every call a wake of the runtime's timer; the pace beats only while calls
-//! come.
+//! Whether a call is short is decided at the next ticks, not to the millisecond. Separate timers would
+//! wake the runtime's timer for every call; this one ticks only while calls arrive.
 //!
-//! Invariant: without calls nothing beats, and nothing wakes the process.
+//! Invariant: without calls it does not tick, and nothing wakes the process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,55 +12,55 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-const BEAT: Duration = Duration::from_millis(50);
-/// After so many beats without a call it rests.
-const CALM: u32 = 20;
+const TICK: Duration = Duration::from_millis(50);
+/// After this many ticks without a call it pauses.
+const IDLE_TICKS: u32 = 20;
 
-/// Beats while somebody listens.
+/// Ticks while calls wait.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
-    beat: Notify,
-    /// Beats since the last call.
-    calm: AtomicU32,
-    resting: AtomicBool,
-    rouse: Notify,
+pub(crate) struct CoarseTimer {
+    tick: Notify,
+    /// Ticks since the last call.
+    idle: AtomicU32,
+    paused: AtomicBool,
+    resume: Notify,
 }
 
-impl Pace {
-    /// Starts it; it ends with the last reference.
+impl CoarseTimer {
+    /// Starts the timer; it ends with the last reference.
     pub(crate) fn start() -> Arc<Self> {
-        let pace = Arc::new(Self::default());
-        let weak = Arc::downgrade(&pace);
+        let timer = Arc::new(Self::default());
+        let weak = Arc::downgrade(&timer);
         tokio::spawn(async move {
-            while let Some(pace) = weak.upgrade() {
-                pace.rest_if_calm().await;
-                drop(pace);
-                sleep(BEAT).await;
-                let Some(pace) = weak.upgrade() else { return };
-                pace.calm.fetch_add(1, Ordering::SeqCst);
-                pace.beat.notify_waiters();
+            while let Some(timer) = weak.upgrade() {
+                timer.pause_if_idle().await;
+                drop(timer);
+                sleep(TICK).await;
+                let Some(timer) = weak.upgrade() else { return };
+                timer.idle.fetch_add(1, Ordering::SeqCst);
+                timer.tick.notify_waiters();
             }
         });
-        pace
+        timer
     }
 
-    /// Between one beat and two.
-    pub(crate) async fn a_while(&self) {
-        self.calm.store(0, Ordering::SeqCst);
-        if self.resting.load(Ordering::SeqCst) {
-            self.rouse.notify_one();
+    /// Waits between one and two ticks.
+    pub(crate) async fn wait(&self) {
+        self.idle.store(0, Ordering::SeqCst);
+        if self.paused.load(Ordering::SeqCst) {
+            self.resume.notify_one();
         }
-        self.beat.notified().await;
-        self.beat.notified().await;
+        self.tick.notified().await;
+        self.tick.notified().await;
     }
 
-    async fn rest_if_calm(&self) {
-        self.resting.store(true, Ordering::SeqCst);
-        // Looked at after saying so: a call sees that it has to rouse us, or we see the call.
-        if self.calm.load(Ordering::SeqCst) >= CALM {
-            self.rouse.notified().await;
+    async fn pause_if_idle(&self) {
+        self.paused.store(true, Ordering::SeqCst);
+        // Read after `paused` is set: either a call sees `paused`, or this sees the call.
+        if self.idle.load(Ordering::SeqCst) >= IDLE_TICKS {
+            self.resume.notified().await;
         }
-        self.resting.store(false, Ordering::SeqCst);
+        self.paused.store(false, Ordering::SeqCst);
     }
 }
 
@@ -72,25 +71,25 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_while_is_between_one_beat_and_two() {
-        let pace = Pace::start();
+    async fn a_wait_takes_between_one_and_two_ticks() {
+        let timer = CoarseTimer::start();
         for _ in 0..100 {
             let start = Instant::now();
-            pace.a_while().await;
+            timer.wait().await;
             let elapsed = start.elapsed();
             assert!(
-                elapsed > BEAT && elapsed <= BEAT * 2 + Duration::from_millis(2),
+                elapsed > TICK && elapsed <= TICK * 2 + Duration::from_millis(2),
                 "{elapsed:?}"
             );
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_rests_without_calls_and_comes_back() {
-        let pace = Pace::start();
-        sleep(BEAT * (CALM + 2)).await;
-        let silence = timeout(Duration::from_hours(1), pace.beat.notified()).await;
-        assert!(silence.is_err(), "it beats for nobody");
-        timeout(Duration::from_secs(1), pace.a_while()).await.expect("it was not roused");
+    async fn it_pauses_without_calls_and_resumes() {
+        let timer = CoarseTimer::start();
+        sleep(TICK * (IDLE_TICKS + 2)).await;
+        let silence = timeout(Duration::from_hours(1), timer.tick.notified()).await;
+        assert!(silence.is_err(), "it ticks without calls");
+        timeout(Duration::from_secs(1), timer.wait()).await.expect("it did not resume");
     }
 }

@@ -1,12 +1,12 @@
-//! Endpoints: what an agent session was opened on.
+//! Endpoints of agent sessions.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// What an agent sees: one server under its own names, all of them, or none but sessions.
+/// An endpoint: one server, all servers, or sessions only.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Endpoint {
-    /// `/mcp/<server>`: that server alone, as it is.
+    /// `/mcp/<server>`: one server, under its own names.
     Server(String),
     /// `/mcp`: every server, in one list.
     All,
@@ -15,14 +15,14 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// Whether it is one server, as it is.
+    /// Whether it is one server.
     pub(crate) fn is_one(&self) -> bool {
         matches!(self, Self::Server(_))
     }
 }
 
 impl Endpoint {
-    /// Its path, as the audit has it.
+    /// Its path, for the audit.
     pub(crate) fn via(&self) -> Arc<str> {
         match self {
             Self::All => "/mcp".into(),

@@ -12,7 +12,7 @@ use toolgate_upstream::link::Link;
 pub(crate) struct Links {
     order: Vec<Arc<Link>>,
     by_name: HashMap<String, usize>,
-    /// Those whose names are shown bare.
+    /// The indexes of those with bare names.
     bare: Vec<usize>,
 }
 
@@ -41,12 +41,12 @@ impl Links {
         Some((index, self.order.get(index)?))
     }
 
-    /// The links whose names are shown bare, in the configured order.
+    /// The links with bare names, in the configured order.
     pub(crate) fn bare(&self) -> impl Iterator<Item = &Arc<Link>> {
         self.bare.iter().filter_map(|index| self.order.get(*index))
     }
 
-    /// Whether some names are shown bare, so that names can collide.
+    /// Whether some names are bare, so that names can collide.
     pub(crate) fn may_collide(&self) -> bool {
         !self.bare.is_empty()
     }

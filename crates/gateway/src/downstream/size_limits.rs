@@ -1,7 +1,7 @@
-//! Limits on names: what of a message is too long to be looked at.
+//! Limits on the length of names, URIs and parameters.
 //!
-//! Invariant: what is too long is rejected before it is admitted, kept or sent, and leaves one short
-//! row that does not repeat it.
+//! Invariant: a message that is too long is rejected before it is admitted, kept or sent, and leaves
+//! one short row that does not repeat it.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use toolgate_admission::call_request::{CallRequest, Subject};
 use toolgate_admission::store_timeout::written_in_time;
 use toolgate_upstream::names::{server_of_name, server_of_uri};
 
-/// Bytes that the `params` of a message on the closed list may have.
+/// The maximum length of `params` of a message on the closed list, in bytes.
 const PARAMS: usize = 16 * 1024;
 
-/// Why a message is rejected unread.
+/// The part of a message that is too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TooLong {
     what: &'static str,
@@ -27,7 +27,7 @@ pub(crate) struct TooLong {
 }
 
 impl TooLong {
-    /// What of a message is too long, whatever it is about.
+    /// Checks a message without its subject.
     pub(crate) fn of_message(name: &str, params: Option<&str>) -> Option<Self> {
         if let Some(long) = Self::over("the method name", name.len(), NAME) {
             return Some(long);
@@ -36,12 +36,12 @@ impl TooLong {
         params.filter(|_| is_short).and_then(|params| Self::over("`params`", params.len(), PARAMS))
     }
 
-    /// What of a request is too long. `mapped` says that names and URIs may begin with a server.
+    /// Checks a request. With `mapped`, names and URIs may begin with a server.
     pub(crate) fn of(request: &CallRequest<'_>, mapped: bool) -> Option<Self> {
         if let Some(long) = Self::of_message(request.method, request.params) {
             return Some(long);
         }
-        // What cannot be read is rejected where the request is decided.
+        // Values of another type are rejected where the request is decided.
         let (name, uri) = match &request.subject {
             Subject::Tool(name) | Subject::Prompt(name) => (name.as_ref(), None),
             Subject::Resource(uri) => (None, uri.as_ref()),
@@ -63,13 +63,13 @@ impl TooLong {
         (bytes > limit).then_some(Self { what, bytes, limit })
     }
 
-    /// What its sender is told.
+    /// The answer to the sender.
     pub(crate) fn refusal(&self, id: Option<&str>) -> Refusal {
         let message = format!("{self}; nothing was sent");
         Refusal { code: code::INVALID_PARAMS, message, id: id.map(str::to_owned) }
     }
 
-    /// Records that something was too long, in one short row.
+    /// Records the rejection in one short row.
     pub(crate) async fn record(
         &self,
         admission: &Admission,
@@ -84,9 +84,9 @@ impl TooLong {
         draft.method = (name.len() <= NAME).then(|| name.into());
         draft.error_code = Some("too_long".into());
         draft.message = Some(self.to_string().into());
-        let _place = grant.places.take().await;
+        let _place = grant.slots.take().await;
         if let Err(error) = written_in_time(admission.store().deny(draft)).await {
-            tracing::error!(%error, "a message that was too long is not recorded");
+            tracing::error!(%error, "rejection of a long message not recorded");
         }
     }
 }
@@ -94,18 +94,18 @@ impl TooLong {
 impl std::fmt::Display for TooLong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { what, bytes, limit } = self;
-        write!(f, "{what} has {bytes} bytes, and {limit} are the limit")
+        write!(f, "{what} has {bytes} bytes; the limit is {limit}")
     }
 }
 
-/// How many bytes of a name say which server it is of.
+/// The length of the server prefix of a name.
 fn prefix(
     shown: &str,
     mapped: bool,
     server: impl FnOnce(&str) -> Option<&str>,
     separator: usize,
 ) -> usize {
-    // No server has a longer name.
+    // The maximum length of a server name.
     const SERVER: usize = 32;
     let server = if mapped { server(shown) } else { None };
     server.filter(|server| server.len() <= SERVER).map_or(0, |server| server.len() + separator)
@@ -151,7 +151,7 @@ mod tests {
             check(&"m".repeat(257), "{}", mapped, Some("the method name"));
             check("x/y", &params(1_000_000), mapped, None);
         }
-        // Six bytes each on the wire, one each to whoever reads them.
+        // Escapes count as one byte each.
         check("tools/call", &format!(r#"{{"name":"{}"}}"#, "\\u0061".repeat(256)), false, None);
         let shown = format!(r#"{{"name":"files__{}"}}"#, "a".repeat(256));
         check("tools/call", &shown, true, None);

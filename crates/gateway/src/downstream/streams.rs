@@ -1,7 +1,7 @@
-//! Streams: the buffers of an agent session that an agent may come back to.
+//! Streams of an agent session that an agent can resume.
 //!
 //! Invariant: streams that have ended hold together at most [`MAX_ENDED`] buffers and
-//! [`buffer::MAX_BYTES`](toolgate_upstream::event_buffer::MAX_BYTES) bytes; the oldest are forgotten first.
+//! [`buffer::MAX_BYTES`](toolgate_upstream::event_buffer::MAX_BYTES) bytes; the oldest are evicted first.
 //! Invariant: an event id names a stream of its own agent session and no other.
 
 use std::collections::VecDeque;
@@ -99,7 +99,7 @@ mod tests {
         for number in 2..200 {
             streams.keep(ended(number, 10));
         }
-        assert!(streams.find(1).is_some(), "a running stream is never forgotten");
+        assert!(streams.find(1).is_some(), "a running stream is never evicted");
         assert!(streams.find(2).is_none());
         assert!(streams.find(199).is_some());
         assert_eq!(streams.kept.len(), MAX_ENDED + 1);

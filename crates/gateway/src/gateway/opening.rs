@@ -1,5 +1,5 @@
-//! How agent sessions are opened: with one server, whose own answer the agent is given, or with
-//! all of them, where the answer is ours.
+//! Opens agent sessions: with one server, whose own answer the agent receives, or with all servers,
+//! where toolgate answers.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use toolgate_admission::access::Grant;
-use toolgate_admission::expects::Expects;
+use toolgate_admission::answer_kind::AnswerKind;
 use toolgate_admission::list_kind::Kind;
 use toolgate_json::{peek, text};
 use toolgate_mcp::{Incoming, Limits, Message, Payload, Request, Version, parse_server};
@@ -43,7 +43,7 @@ impl Gateway {
         let place = self.take_place(&caller.label)?;
         let params = Bytes::copy_from_slice(request.params.unwrap_or("{}").as_bytes());
         let session = self.new_session(endpoint, params, caller, None).ok_or(NotOpened::NoIds)?;
-        // A stop waits for this too, and breaks it off.
+        // A stop cancels this and waits for it.
         let _counted = self.tasks.token();
         let opening = async {
             match endpoint {
@@ -78,18 +78,19 @@ impl Gateway {
                 Err(NotOpened::Answer(with_id(&answer, request.id)))
             }
             Err(failure) => {
-                let answer = failure.answer(server.name(), request.id, Expects::Other, None);
+                let answer = failure.answer(server.name(), request.id, AnswerKind::Other, None);
                 Err(NotOpened::Answer(answer))
             }
         }
     }
 
-    /// No server is waited for but those that nobody has heard yet, and those not for long.
+    /// Waits only for servers that were never listed, and not for long.
     async fn open_all(&self, session: &Arc<AgentSession>, request: &Request<'_>) -> Bytes {
         self.attach_all(session);
         let links = session.links();
+        let now = Instant::now();
         for link in links.iter() {
-            link.server().list_cache.wait_for_first_list().await;
+            link.server().list_cache.wait_before_welcome(now).await;
         }
         let (version, answer) = aggregate::welcome(&links, request);
         session.set_version(version);
@@ -119,8 +120,8 @@ impl Gateway {
         Ok(place)
     }
 
-    /// Lets a session in, with the servers that there are now: a reload or a stop may have come
-    /// while it was being opened.
+    /// Adds a session, with the current servers: a reload or a stop may have happened while it was
+    /// being opened.
     pub(super) fn let_in(
         &self,
         session: &Arc<AgentSession>,
@@ -133,7 +134,7 @@ impl Gateway {
         match session.endpoint() {
             Endpoint::All | Endpoint::Sessions => {
                 self.attach_all(session);
-                session.sight.note_first(session);
+                session.changes.set_initial(session);
             }
             Endpoint::Server(name) => {
                 let now = self.server(name);
@@ -146,7 +147,7 @@ impl Gateway {
                     }
                     self.attach_one(&now.ok_or(NotOpened::UnknownServer)?, session);
                 }
-                session.sight.note_first(session);
+                session.changes.set_initial(session);
             }
         }
         let mut sessions = self.sessions.write();
@@ -164,7 +165,7 @@ impl Gateway {
         endpoint: &Endpoint,
         params: Bytes,
         caller: &Arc<Grant>,
-        standing: Option<Arc<str>>,
+        implicit: Option<Arc<str>>,
     ) -> Option<Arc<AgentSession>> {
         let opening = Opening {
             id: self.ids.agent_session()?,
@@ -173,11 +174,11 @@ impl Gateway {
             params,
             grant: Arc::clone(caller),
             dial_in: self.dial_in.get().cloned(),
-            standing,
+            implicit,
             aggregate: &aggregate::All,
         };
-        let (pace, admission) = (Arc::clone(&self.pace), Arc::clone(&self.admission));
-        Some(AgentSession::new(opening, self.tasks.clone(), pace, admission))
+        let (timer, admission) = (Arc::clone(&self.timer), Arc::clone(&self.admission));
+        Some(AgentSession::new(opening, self.tasks.clone(), timer, admission))
     }
 
     /// Gives the session its link to `server`.
@@ -191,8 +192,8 @@ impl Gateway {
         link
     }
 
-    /// Gives the session a link to every server that there is; those it has already stay. A
-    /// server whose offer is not known is asked for it.
+    /// Gives the session a link to every server; existing links stay. A server without a cached list
+    /// is listed.
     pub(super) fn attach_all(&self, session: &Arc<AgentSession>) {
         if *session.endpoint() == Endpoint::Sessions {
             return;
@@ -230,7 +231,7 @@ impl Gateway {
                 let me: Weak<AgentSession> = Arc::downgrade(session);
                 let parties = Parties::One(me);
                 let opening = session.opening().clone();
-                let era = if session.is_standing() { Era::Sessionless } else { Era::Sessionful };
+                let era = if session.is_implicit() { Era::Sessionless } else { Era::Sessionful };
                 Link::new(Arc::clone(server), parties, opening, era, self.tasks.clone())
             }
             Instances::Shared => {
@@ -241,7 +242,7 @@ impl Gateway {
     }
 }
 
-/// The place of an agent session that is being opened.
+/// Reserves the place of an agent session that is being opened.
 pub(super) struct Place<'a> {
     opening: &'a AtomicUsize,
     of_grant: Option<OfGrant<'a>>,
@@ -253,7 +254,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// The same among those of its grant.
+/// The same for its grant.
 struct OfGrant<'a> {
     all: &'a Mutex<HashMap<Arc<str>, usize>>,
     grant: Arc<str>,
@@ -276,7 +277,7 @@ impl<'a> OfGrant<'a> {
         Some(Self { all, grant: Arc::clone(grant), kept: false })
     }
 
-    /// The session is let in: the place is its own until it ends.
+    /// The session is added: it keeps the place until it ends.
     fn keep(mut self) {
         self.kept = true;
     }
@@ -290,7 +291,7 @@ impl Drop for OfGrant<'_> {
     }
 }
 
-/// One agent session of this grant less.
+/// Removes one agent session of this grant.
 pub(super) fn release(all: &Mutex<HashMap<Arc<str>, usize>>, grant: &Arc<str>) {
     let mut counts = all.lock();
     if let Some(count) = counts.get_mut(grant) {
@@ -301,7 +302,7 @@ pub(super) fn release(all: &Mutex<HashMap<Arc<str>, usize>>, grant: &Arc<str>) {
     }
 }
 
-/// The server's answer to `initialize`, made out to this agent.
+/// The server's answer to `initialize`, for this agent.
 fn welcome(
     session: &AgentSession,
     request: &Request<'_>,
@@ -319,7 +320,7 @@ fn welcome(
     let mut version = raw.and_then(text).and_then(|version| Version::parse(&version));
     let mut changes = vec![(id, request.id.to_owned())];
     if server.settings.instances == Instances::Shared {
-        // The server agreed with us, not with this agent, which may be older.
+        // The server agreed on a version with toolgate; this agent may support an older one.
         let wanted = request
             .params
             .and_then(|params| peek(params, &["protocolVersion"]).ok().flatten())
@@ -337,7 +338,7 @@ fn welcome(
     rewrite(response.raw, &changes).unwrap_or_else(|_| answer.clone())
 }
 
-/// The server's refusal of `initialize`, made out to this agent.
+/// The server's rejection of `initialize`, for this agent.
 fn with_id(answer: &Bytes, id: &str) -> Bytes {
     let Ok(Incoming::One(Message::Response(response))) = parse_server(answer, &Limits::default())
     else {

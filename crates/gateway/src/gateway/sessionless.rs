@@ -1,4 +1,4 @@
-//! Requests of protocol 2026-07-28: each finds the agent session that stands for its client.
+//! Requests of protocol 2026-07-28: each is served by the implicit agent session of its client.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::sessionless::{Client, Started, start};
 /// Why a request was not started.
 #[derive(Debug)]
 pub enum NotStarted {
-    /// There is no agent session to stand for its client.
+    /// There is no implicit agent session for its client.
     NotOpened(NotOpened),
-    /// It cannot be sent.
+    /// It is rejected.
     Refused(Refusal),
 }
 
 impl Gateway {
-    /// Starts a request; what comes of it is read from what is returned.
-    pub async fn modern(
+    /// Starts a request of a client without an agent session.
+    pub async fn sessionless_request(
         &self,
         endpoint: &Endpoint,
         caller: &Arc<Grant>,
@@ -36,7 +36,7 @@ impl Gateway {
             long.record(admission, caller, &via, request.method).await;
             return Ok(Started::Answer(refused(&long.refusal(Some(request.id))), None));
         }
-        let standing = self.standing(endpoint, caller, client).map_err(NotStarted::NotOpened)?;
-        start(&standing, client, request).await.map_err(NotStarted::Refused)
+        let implicit = self.implicit(endpoint, caller, client).map_err(NotStarted::NotOpened)?;
+        start(&implicit, client, request).await.map_err(NotStarted::Refused)
     }
 }

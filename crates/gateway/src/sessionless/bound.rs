@@ -1,19 +1,19 @@
-//! What a request is, so far as the next round of its call must be the same.
+//! The parts of a request that must be equal in every round of its call.
 //!
-//! Invariant: every member of `params` counts, but for the state, the answers, and what `_meta`
-//! says of the message and not of the call. What this leaves out is not sent twice: the server is
-//! given the `params` of the first round (`link/input_required.rs`).
+//! Invariant: every member of `params` is compared, except for the state, the input responses, and
+//! the members of `_meta` that describe the message. The server receives those of the first round
+//! (`link/input_required.rs`).
 
 use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::multi_round::OF_ROUND;
 use toolgate_audit::Hash;
 use toolgate_json::{canonical, entries, text};
-use toolgate_mcp::modern::key;
+use toolgate_mcp::sessionless::key;
 use toolgate_mcp::{Refusal, code};
 
 use crate::downstream::agent::AgentSession;
 
-/// What `_meta` says of one message, or of its client.
+/// Members of `_meta` that describe one message or its client.
 const OF_MESSAGE: [&str; 8] = [
     "progressToken",
     "traceparent",
@@ -25,18 +25,17 @@ const OF_MESSAGE: [&str; 8] = [
     key::LOG_LEVEL,
 ];
 
-/// What a request is bound to: the grant, the endpoint, the method and the parameters.
+/// A digest of what a state is bound to: grant, endpoint, method and parameters.
 pub(super) fn bound(session: &AgentSession, request: &CallRequest<'_>) -> Result<String, Refusal> {
     let params = same_params(request.params.unwrap_or("{}"))?;
     let (grant, endpoint) = (session.grant(), session.endpoint().to_string());
     let parts = [&*grant.label, &endpoint, request.method, &params];
-    // With their lengths, so that no two lists of parts read the same.
+    // With their lengths, so that different parts never give the same text.
     let whole = parts.map(|part| format!("{} {part}", part.len())).concat();
     Ok(Hash::of(whole.as_bytes()).to_string())
 }
 
-/// Spelled alike whatever the order of its keys: a client may write it anew. Numbers keep their
-/// spelling.
+/// The canonical form, because a client may serialise it again. Numbers keep their spelling.
 fn same_params(params: &str) -> Result<String, Refusal> {
     let meta = kept(params, |key| key == "_meta")?.into_iter().next().map(|(_, meta)| meta);
     let mut all = kept(params, |key| !OF_ROUND.contains(&key))?;
@@ -73,7 +72,7 @@ mod tests {
     const FIRST: &str = r#"{"name":"pay","arguments":{"n":12345678901234567890,"to":["a"]},"_meta":{"progressToken":1}}"#;
 
     #[test]
-    fn a_round_goes_on_with_the_same_params_only() {
+    fn a_call_continues_with_equal_params_only() {
         let same = [
             FIRST,
             r#"{"arguments":{"to":["a"],"n":12345678901234567890},"name":"pay"}"#,

@@ -1,92 +1,92 @@
-//! A request of protocol 2026-07-28 while it runs, and the stream of what comes of it.
+//! A running request of protocol 2026-07-28, and the stream of its messages.
 
 use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use toolgate_admission::admit::Sender;
-use toolgate_admission::multi_round::{Legs, Retry};
+use toolgate_admission::call_context::Sender;
+use toolgate_admission::call_request::CallRequest;
+use toolgate_admission::multi_round::{ClientRounds, Retry};
 use toolgate_admission::refused::Refused;
 use toolgate_mcp::{Incoming, Limits, Message, parse_server};
 use toolgate_store::Permit;
 use toolgate_upstream::event_buffer::{First, Next};
 
-use super::Standing;
+use super::ImplicitSession;
+use super::input_requests::InputRequest;
 use super::listen::Subscription;
-use super::parking::{Asked, park};
-use super::questions::Question;
+use super::parked_calls::{ParkOutcome, park};
 use super::shape::Shape;
 use crate::downstream::agent::{AgentSession, Attached};
 use crate::downstream::call::Call;
 
-/// A request on its way. Dropping it cancels it, unless it was answered.
-pub struct ModernCall {
+/// A running request. Dropping it cancels the request, unless it was answered.
+pub struct SessionlessCall {
     call: Call,
-    calling: Calling,
+    state: CallState,
 }
 
-/// What comes of a request, message by message. Dropping it cancels the request, unless it was
-/// answered or waits for its client.
-pub struct ModernStream {
-    going: Option<Going>,
-    /// The call is about to wait for its client; this gives the message that says so.
+/// The messages of a request. Dropping it cancels the request, unless it was answered or is parked.
+pub struct SessionlessStream {
+    call: Option<RunningCall>,
+    /// The call is being parked; the future returns the message for the client.
     ending: Option<Ending>,
 }
 
-type Ending = Pin<Box<dyn Future<Output = Asked> + Send>>;
+type Ending = Pin<Box<dyn Future<Output = ParkOutcome> + Send>>;
 
-/// Everything about a request but where its messages are read.
-pub(super) struct Calling {
+/// The state of a request, without its stream.
+pub(super) struct CallState {
     pub(super) shape: Shape,
-    pub(super) interest: Interest,
-    /// If its client may be asked something.
-    pub(super) asking: Option<Asking>,
+    pub(super) cancel: CancelOnDrop,
+    /// Set if its server may require input.
+    pub(super) input: Option<InputRounds>,
 }
 
-/// What is known of a call whose client may be asked something.
-pub(super) struct Asking {
-    pub(super) legs: Legs,
-    /// What a retry must be for.
+/// A call whose server may require input.
+pub(super) struct InputRounds {
+    pub(super) rounds: ClientRounds,
+    /// What the next round must be bound to.
     pub(super) bound: String,
 }
 
-/// A call while its messages are read, or while it waits for its client.
-pub(super) struct Going {
+/// A call that is read or parked.
+pub(super) struct RunningCall {
     attached: Attached,
-    calling: Calling,
+    state: CallState,
 }
 
-/// Somebody waits for something; dropped before it came, the server is told.
-pub(super) struct Interest {
-    standing: Standing,
-    what: Option<What>,
+/// Cancels a request if it is dropped before the answer.
+pub(super) struct CancelOnDrop {
+    implicit: ImplicitSession,
+    what: Option<Awaited>,
 }
 
-enum What {
+enum Awaited {
     /// The answer to the request of that id.
     Answer(String),
-    /// Whatever there is to tell.
+    /// Change notifications.
     Changes(Arc<Subscription>),
-    /// An answer of ours.
+    /// An answer of toolgate itself.
     Ours,
 }
 
-// === impl ModernCall ===
+// === impl SessionlessCall ===
 
-impl ModernCall {
-    pub(super) fn new(call: Call, calling: Calling) -> Self {
-        Self { call, calling }
+impl SessionlessCall {
+    pub(super) fn new(call: Call, state: CallState) -> Self {
+        Self { call, state }
     }
 
-    /// Waits for the answer, but only a while: then, or when something else comes first, it is to
-    /// be read as a stream.
+    /// Waits briefly for the answer. After that, or if another message comes first, the request is read
+    /// as a stream.
     pub async fn first(&mut self) -> First {
         match self.call.first().await {
             First::Answer(body, rejection) => {
-                self.calling.interest.satisfied();
+                self.state.cancel.satisfied();
                 let body = body.into_bytes();
                 let sessionless = self.call.buffer().is_sessionless();
-                match self.calling.shape.show(&body, sessionless) {
+                match self.state.shape.show(&body, sessionless) {
                     Some((shown, own)) => First::Answer(shown.into(), own.or(rejection)),
                     None => First::Answer(body.into(), rejection),
                 }
@@ -96,159 +96,159 @@ impl ModernCall {
     }
 
     /// Reads it as a stream.
-    pub fn stream(self) -> ModernStream {
-        let Self { call, calling } = self;
-        let attached = calling.interest.standing.session.follow(&call);
-        ModernStream::of(Going { attached, calling })
+    pub fn stream(self) -> SessionlessStream {
+        let Self { call, state } = self;
+        let attached = state.cancel.implicit.session.follow(&call);
+        SessionlessStream::of(RunningCall { attached, state })
     }
 }
 
-// === impl ModernStream ===
+// === impl SessionlessStream ===
 
-impl ModernStream {
-    pub(super) fn of(going: Going) -> Self {
-        Self { going: Some(going), ending: None }
+impl SessionlessStream {
+    pub(super) fn of(call: RunningCall) -> Self {
+        Self { call: Some(call), ending: None }
     }
 
-    /// The next message; none if there are no more. May be dropped and called again.
+    /// The next message; `None` at the end. May be dropped and called again.
     pub async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(ending) = &mut self.ending {
                 let asked = ending.await;
                 self.ending = None;
                 match asked {
-                    Asked::Parked(message) => return message,
-                    Asked::Over(going) => self.going = Some(*going),
+                    ParkOutcome::Parked(message) => return message,
+                    ParkOutcome::Ended(call) => self.call = Some(*call),
                 }
             }
-            let going = self.going.as_mut()?;
-            match going.attached.next().await {
+            let call = self.call.as_mut()?;
+            match call.attached.next().await {
                 Next::Event(_, body) => {
-                    let sessionless = going.attached.reader.is_sessionless();
-                    let wish = sessionless.then(|| Question::of_result(&body)).flatten();
-                    if let Some(question) = wish.filter(|_| going.calling.asking.is_some()) {
-                        self.ask(question);
+                    let sessionless = call.attached.reader.is_sessionless();
+                    let request = sessionless.then(|| InputRequest::of_result(&body)).flatten();
+                    if let Some(question) = request.filter(|_| call.state.input.is_some()) {
+                        self.park(question);
                         continue;
                     }
-                    if let Some((shown, _)) = going.calling.shape.show(&body, sessionless) {
+                    if let Some((shown, _)) = call.state.shape.show(&body, sessionless) {
                         return Some(shown);
                     }
-                    self.hear(&body);
+                    self.receive(&body);
                 }
-                // Nobody can come back in this protocol, so we stay for as long as it takes.
+                // This protocol cannot resume a stream, so it stays open.
                 Next::Pause(_) => {}
                 Next::Gap => {
-                    tracing::warn!("an agent reads its stream too slowly and is disconnected");
+                    tracing::warn!("agent disconnected: it reads its stream too slowly");
                     return None;
                 }
                 Next::End => {
-                    going.calling.interest.satisfied();
+                    call.state.cancel.satisfied();
                     return None;
                 }
             }
         }
     }
 
-    /// The server itself has ended the request with a question.
-    fn ask(&mut self, question: Question) {
-        if let Some(going) = self.going.take() {
-            self.ending = Some(Box::pin(park(going, question)));
+    /// Parks the call: the server ended the request with `input_required`.
+    fn park(&mut self, question: InputRequest) {
+        if let Some(call) = self.call.take() {
+            self.ending = Some(Box::pin(park(call, question)));
         }
     }
 
-    /// A question ends the request, if it may be asked; otherwise the server is told that it may
-    /// not. Whatever else it is, it is not for the client.
-    fn hear(&mut self, body: &Bytes) {
+    /// A request of a sessionful server parks the call, if input is allowed; otherwise the server
+    /// receives an error. Other messages are not for the client.
+    fn receive(&mut self, body: &Bytes) {
         let Ok(Incoming::One(Message::Request(request))) = parse_server(body, &Limits::default())
         else {
             return;
         };
-        let Some(going) = self.going.take() else { return };
-        let question = Question::of(going.session(), &request);
-        if going.calling.asking.is_some() {
-            self.ending = Some(Box::pin(park(going, question)));
+        let Some(call) = self.call.take() else { return };
+        let question = InputRequest::of(call.session(), &request);
+        if call.state.input.is_some() {
+            self.ending = Some(Box::pin(park(call, question)));
         } else {
             drop(question);
-            self.going = Some(going);
+            self.call = Some(call);
         }
     }
 }
 
-// === impl Going ===
+// === impl RunningCall ===
 
-impl Going {
+impl RunningCall {
     pub(super) fn session(&self) -> &Arc<AgentSession> {
-        &self.standing().session
+        &self.implicit().session
     }
 
-    pub(super) fn standing(&self) -> &Standing {
-        &self.calling.interest.standing
+    pub(super) fn implicit(&self) -> &ImplicitSession {
+        &self.state.cancel.implicit
     }
 
-    /// What a retry must be for.
+    /// What the next round must be bound to.
     pub(super) fn bound(&self) -> &str {
-        self.calling.asking.as_ref().map_or("", |asking| &asking.bound)
+        self.state.input.as_ref().map_or("", |input| &input.bound)
     }
 
     /// The id of the request, as the client spelled it.
     pub(super) fn id(&self) -> &str {
-        self.calling.shape.id()
+        self.state.shape.id()
     }
 
-    /// It is answered under another id from now on.
-    pub(super) fn rename(&mut self, id: &str) {
-        self.calling.shape.rename(id);
+    /// Continues with the next round: answer and progress belong to its request.
+    pub(super) fn set_round(&mut self, request: &CallRequest<'_>) {
+        self.state.shape.next_round(request);
     }
 
-    /// Its request ends with a question; false if it is over already.
-    pub(super) async fn end_leg(&self) -> bool {
-        match &self.calling.asking {
-            Some(asking) => asking.legs.end().await,
+    /// Ends the round; false if the call has ended.
+    pub(super) async fn end_round(&self) -> bool {
+        match &self.state.input {
+            Some(input) => input.rounds.end_round().await,
             None => false,
         }
     }
 
-    /// Gives the server the client's next request.
+    /// Sends the client's next request to the server.
     pub(super) fn retry(&self, retry: Retry) {
-        if let Some(asking) = &self.calling.asking {
-            asking.legs.retry(retry);
+        if let Some(input) = &self.state.input {
+            input.rounds.retry(retry);
         }
     }
 
-    /// Whether it may go on; none if it is over.
-    pub(super) async fn next_leg(&self, sender: Sender) -> Option<Result<Permit, Refused>> {
-        self.calling.asking.as_ref()?.legs.go_on(sender).await
+    /// Has the next round decided; `None` if the call has ended.
+    pub(super) async fn next_round(&self, sender: Sender) -> Option<Result<Permit, Refused>> {
+        self.state.input.as_ref()?.rounds.next_round(sender).await
     }
 }
 
-// === impl Interest ===
+// === impl CancelOnDrop ===
 
-impl Interest {
-    pub(super) fn answer(standing: &Standing, id: String) -> Self {
-        Self { standing: standing.clone(), what: Some(What::Answer(id)) }
+impl CancelOnDrop {
+    pub(super) fn answer(implicit: &ImplicitSession, id: String) -> Self {
+        Self { implicit: implicit.clone(), what: Some(Awaited::Answer(id)) }
     }
 
-    pub(super) fn changes(standing: &Standing, subscription: Arc<Subscription>) -> Self {
-        Self { standing: standing.clone(), what: Some(What::Changes(subscription)) }
+    pub(super) fn changes(implicit: &ImplicitSession, subscription: Arc<Subscription>) -> Self {
+        Self { implicit: implicit.clone(), what: Some(Awaited::Changes(subscription)) }
     }
 
-    pub(super) fn ours(standing: &Standing) -> Self {
-        Self { standing: standing.clone(), what: Some(What::Ours) }
+    pub(super) fn ours(implicit: &ImplicitSession) -> Self {
+        Self { implicit: implicit.clone(), what: Some(Awaited::Ours) }
     }
 
     fn satisfied(&mut self) {
-        if let Some(What::Answer(_)) = self.what {
+        if let Some(Awaited::Answer(_)) = self.what {
             self.what = None;
         }
     }
 }
 
-impl Drop for Interest {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         match self.what.take() {
-            Some(What::Answer(id)) => self.standing.session.abandon(&id),
-            Some(What::Changes(subscription)) => subscription.end(&self.standing),
-            Some(What::Ours) | None => {}
+            Some(Awaited::Answer(id)) => self.implicit.session.abandon(&id),
+            Some(Awaited::Changes(subscription)) => subscription.end(&self.implicit),
+            Some(Awaited::Ours) | None => {}
         }
     }
 }

@@ -1,13 +1,13 @@
-//! `server/discover`: what a server can do, asked without a handshake.
+//! `server/discover`: the capabilities of a server, without a handshake.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::time::Instant;
+use toolgate_admission::answer_kind::AnswerKind;
 use toolgate_admission::call_request::CallRequest;
-use toolgate_admission::expects::Expects;
 use toolgate_json::{entries, members, text};
-use toolgate_mcp::modern::{VERSION, key};
+use toolgate_mcp::sessionless::{VERSION, key};
 use toolgate_mcp::{
     Incoming, Limits, Message, Payload, Request, Response, code, parse_server, write,
 };
@@ -15,18 +15,18 @@ use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::link::HandshakeOutcome;
 use toolgate_upstream::rewrite::with_error;
 
-use super::call::{Calling, Interest, ModernCall};
-use super::{Shape, Standing};
+use super::call::{CallState, CancelOnDrop, SessionlessCall};
+use super::{ImplicitSession, Shape};
 use crate::aggregate;
 use crate::downstream::agent::AgentSession;
 use crate::downstream::endpoint::Endpoint;
 
-/// Capabilities that older protocols have under a name that means something else now.
+/// Capabilities of older protocols whose names have another meaning in 2026-07-28.
 const NOT_SHOWN: [&str; 1] = ["tasks"];
 
 /// Starts answering.
-pub(super) fn start(standing: &Standing, request: &CallRequest<'_>) -> ModernCall {
-    let session = &standing.session;
+pub(super) fn start(implicit: &ImplicitSession, request: &CallRequest<'_>) -> SessionlessCall {
+    let session = &implicit.session;
     let since = Instant::now();
     let buffer = Arc::new(EventBuffer::expecting(session.next_number(), 1));
     let work = {
@@ -39,14 +39,14 @@ pub(super) fn start(standing: &Standing, request: &CallRequest<'_>) -> ModernCal
                 Endpoint::All | Endpoint::Sessions => Ok(welcome_of_all(&session, &request).await),
                 Endpoint::Server(_) => welcome_of_one(&session, id, since).await,
             };
-            // A server of the same protocol answers for itself.
+            // A sessionless server answers itself.
             let links = session.links();
             let link =
                 links.first().filter(|link| session.endpoint().is_one() && link.is_sessionless());
             if let (Ok(_), Some(_)) = (&welcome, link)
-                && let Ok(asking) = session.start_own(&owned, &buffer)
+                && let Ok(input) = session.start_own(&owned, &buffer)
             {
-                return asking.await;
+                return input.await;
             }
             let answer = match welcome {
                 Ok(welcome) => discovered(&welcome, id),
@@ -56,21 +56,22 @@ pub(super) fn start(standing: &Standing, request: &CallRequest<'_>) -> ModernCal
         }
     };
     let call = session.call(buffer, Box::pin(work));
-    let interest = Interest::ours(standing);
-    ModernCall::new(call, Calling { shape: Shape::Ours, interest, asking: None })
+    let cancel = CancelOnDrop::ours(implicit);
+    SessionlessCall::new(call, CallState { shape: Shape::Ours, cancel, input: None })
 }
 
-/// The answer of all servers together to the handshake of an older protocol.
+/// The combined answer of all servers to `initialize`.
 async fn welcome_of_all(session: &Arc<AgentSession>, request: &Request<'_>) -> Bytes {
     let links = session.links();
+    let now = Instant::now();
     for link in links.iter() {
-        link.server().list_cache.wait_for_first_list().await;
+        link.server().list_cache.wait_before_welcome(now).await;
     }
     let request = Request { params: None, ..request.clone() };
     aggregate::welcome(&links, &request).1
 }
 
-/// The answer of one server to the handshake of an older protocol.
+/// The answer of one server to `initialize`.
 async fn welcome_of_one(
     session: &Arc<AgentSession>,
     id: &str,
@@ -89,11 +90,11 @@ async fn welcome_of_one(
                 _ => no_handshake(id),
             })
         }
-        Err(failure) => Err(failure.answer(link.server().name(), id, Expects::Other, None)),
+        Err(failure) => Err(failure.answer(link.server().name(), id, AnswerKind::Other, None)),
     }
 }
 
-/// What the answer to a handshake says, as the answer to `server/discover`.
+/// Translates the answer to `initialize` to an answer to `server/discover`.
 fn discovered(welcome: &Bytes, id: &str) -> Bytes {
     let Some(Payload::Result(result)) = response(welcome).map(|it| it.payload) else {
         return no_handshake(id);
@@ -128,6 +129,6 @@ fn response(body: &Bytes) -> Option<Response<'_>> {
 }
 
 fn no_handshake(id: &str) -> Bytes {
-    let why = "the server did not answer the handshake as the protocol demands";
+    let why = "the server sent an invalid answer to the handshake";
     write::error(Some(id), code::INTERNAL_ERROR, why, None)
 }

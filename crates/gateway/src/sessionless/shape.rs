@@ -1,7 +1,7 @@
-//! What servers of older protocols say, as clients of 2026-07-28 know it.
+//! Translates messages of sessionful servers for clients of 2026-07-28.
 //!
-//! Invariant: of an answer only its id, the fields that the newer protocol demands and the codes
-//! that it has changed are touched.
+//! Invariant: only the id of an answer, the fields that 2026-07-28 requires and the error codes that it
+//! has changed are edited.
 
 use bytes::Bytes;
 use toolgate_admission::call_request::CallRequest;
@@ -13,12 +13,12 @@ use toolgate_mcp::{
 use toolgate_upstream::event_buffer::Rejection;
 use toolgate_upstream::log_level::Level;
 
-/// What becomes of the messages of one call.
+/// How the messages of one call are translated.
 #[derive(Debug)]
 pub(super) enum Shape {
-    /// They are ours, and in shape.
+    /// Messages of toolgate itself, unchanged.
     Ours,
-    /// They are a server's.
+    /// Messages of a server.
     Passed(Passed),
 }
 
@@ -26,13 +26,24 @@ pub(super) enum Shape {
 pub(super) struct Passed {
     /// The id as the client spelled it.
     id: Box<str>,
-    /// Whether the answer has to say for how long it is good.
+    /// Whether the answer needs caching members.
     cached: bool,
-    /// Which log messages the client wants.
+    /// The log level of the client.
     level: Option<Level>,
+    /// The progress token of the newest round, raw JSON, once the call has several.
+    newest_token: Option<NewestToken>,
 }
 
-/// Whose answers say for how long they are good.
+/// The progress token of the newest round of a call.
+#[derive(Debug)]
+enum NewestToken {
+    /// The round sent this one, raw JSON.
+    Sent(Box<str>),
+    /// The round sent none, so its client expects no progress.
+    Missing,
+}
+
+/// Methods whose answers have caching members.
 const CACHED: [&str; 5] = [
     method::TOOLS_LIST,
     method::PROMPTS_LIST,
@@ -41,14 +52,13 @@ const CACHED: [&str; 5] = [
     method::RESOURCES_READ,
 ];
 
-/// What is said of them: nothing that a server of an older protocol says is good for longer than
-/// now, and what one grant sees is not for others.
-const GOOD_FOR: &str = r#""ttlMs":0,"cacheScope":"private""#;
+/// The caching members: answers of sessionful servers are not cached, and belong to one grant.
+const CACHING: &str = r#""ttlMs":0,"cacheScope":"private""#;
 
 impl Shape {
     pub(super) fn passed(request: &CallRequest<'_>, level: Option<Level>) -> Self {
         let cached = CACHED.contains(&request.method);
-        Self::Passed(Passed { id: request.id.into(), cached, level })
+        Self::Passed(Passed { id: request.id.into(), cached, level, newest_token: None })
     }
 
     /// The id as the client spelled it.
@@ -59,16 +69,17 @@ impl Shape {
         }
     }
 
-    /// The answer goes out under another id.
-    pub(super) fn rename(&mut self, id: &str) {
+    /// Continues with the next round: answer and progress belong to its request.
+    pub(super) fn next_round(&mut self, request: &CallRequest<'_>) {
         if let Self::Passed(passed) = self {
-            passed.id = id.into();
+            passed.id = request.id.into();
+            let token = request.progress_token.map(|token| NewestToken::Sent(token.into()));
+            passed.newest_token = Some(token.unwrap_or(NewestToken::Missing));
         }
     }
 
-    /// A message as the client is to have it, and whether it rejects the request; `None` if it
-    /// is not for the client.
-    /// What came from a server of the same protocol (`sessionless`) is in shape.
+    /// The message for the client, and whether it rejects the request; `None` if it is not for the
+    /// client. Messages of a sessionless server need no translation.
     pub(super) fn show(
         &self,
         body: &Bytes,
@@ -80,9 +91,11 @@ impl Shape {
                 Some(passed.answer(&response, sessionless))
             }
             Ok(Incoming::One(Message::Notification(notification))) => {
-                passed.wants(&notification).then(|| (body.clone(), None))
+                let shown =
+                    passed.wants(&notification).then(|| passed.progress(&notification, body));
+                shown.flatten().map(|body| (body, None))
             }
-            // Servers ask nothing in this protocol; what they ask is answered elsewhere.
+            // Requests of servers are handled elsewhere.
             _ => None,
         }
     }
@@ -92,19 +105,34 @@ impl Passed {
     fn wants(&self, notification: &Notification<'_>) -> bool {
         match notification.method.as_ref() {
             method::MESSAGE => {
-                let said = notification
+                let sent = notification
                     .params
                     .and_then(|params| text(peek(params, &["level"]).ok()??))
                     .and_then(|word| Level::parse(&word));
-                match (self.level, said) {
+                match (self.level, sent) {
                     (None, _) => false,
-                    (Some(wanted), Some(said)) => said >= wanted,
+                    (Some(wanted), Some(sent)) => sent >= wanted,
                     (Some(_), None) => true,
                 }
             }
-            // What is withdrawn is a question, which the client does not know under that id.
+            // The client does not know the cancelled request of the server.
             method::ELICITATION_COMPLETE | method::CANCELLED => false,
             _ => true,
+        }
+    }
+
+    /// The notification, with the progress token of the newest round if it reports progress.
+    fn progress(&self, notification: &Notification<'_>, body: &Bytes) -> Option<Bytes> {
+        if notification.method != method::PROGRESS {
+            return Some(body.clone());
+        }
+        match &self.newest_token {
+            None => Some(body.clone()),
+            Some(NewestToken::Missing) => None,
+            Some(NewestToken::Sent(token)) => {
+                let old = peek(notification.params?, &["progressToken"]).ok()??;
+                Some(Edit::new(notification.raw).replace(old, &**token).ok()?.finish())
+            }
         }
     }
 
@@ -120,30 +148,30 @@ impl Passed {
         edit.map_or_else(as_it_is, |edit| (edit.finish(), rejection))
     }
 
-    /// Says that this is all, and for how long it is good.
+    /// Adds `resultType` and the caching members.
     fn complete<'a>(&self, edit: Edit<'a>, result: &'a str) -> Option<Edit<'a>> {
         let [kind, ttl] = members(result, ["resultType", "ttlMs"]).ok()?;
-        let mut said = Vec::new();
+        let mut added = Vec::new();
         if kind.is_none() {
-            said.push(r#""resultType":"complete""#);
+            added.push(r#""resultType":"complete""#);
         }
         if self.cached && ttl.is_none() {
-            said.push(GOOD_FOR);
+            added.push(CACHING);
         }
-        if said.is_empty() || !result.starts_with('{') {
+        if added.is_empty() || !result.starts_with('{') {
             return Some(edit);
         }
-        edit.insert_raw(result, &said.join(",")).ok()
+        edit.insert_raw(result, &added.join(",")).ok()
     }
 }
 
-/// Error codes as this protocol defines them, and the errors that reject the request itself.
+/// Translates error codes, and finds errors that reject the request itself.
 fn renumber<'a>(edit: Edit<'a>, error: &'a str) -> (Option<Edit<'a>>, Option<Rejection>) {
     let raw = peek(error, &["code"]).ok().flatten();
     let number = raw.and_then(|raw| raw.parse().ok());
     let (new, rejection) = match number {
         Some(code::RESOURCE_NOT_FOUND) => (Some(code::INVALID_PARAMS), None),
-        // Nobody who speaks this protocol knows what to do with it.
+        // 2026-07-28 does not define this code.
         Some(code::URL_ELICITATION_REQUIRED) => (Some(code::INTERNAL_ERROR), None),
         Some(code::METHOD_NOT_FOUND) => (None, Some(Rejection::UnknownMethod)),
         Some(code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION) => {
@@ -175,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_say_what_the_newer_protocol_wants_to_know() {
+    fn answers_get_the_members_of_2026_07_28() {
         let cases = [
             (
                 "tools/call",

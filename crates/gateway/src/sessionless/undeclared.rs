@@ -1,7 +1,7 @@
-//! Requests about tasks of clients that did not declare the extension for tasks.
+//! Requests about tasks from clients that did not declare the extension for tasks.
 
 use bytes::Bytes;
-use toolgate_admission::call_request::{CallRequest, Subject, Word};
+use toolgate_admission::call_request::{CallRequest, RawText, Subject};
 use toolgate_json::peek;
 use toolgate_mcp::{code, method, write};
 use toolgate_upstream::tasks::own_id;
@@ -12,8 +12,8 @@ use crate::downstream::agent::AgentSession;
 /// The extension of protocol 2026-07-28 that has tasks.
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 
-/// The answer to a request about a task that its grant does not have, if the client did not declare
-/// the extension for tasks. A server would miss the extension before it misses the task.
+/// The answer to a request about a task that its grant does not own, if the client did not declare the
+/// extension for tasks. A server checks the extension before the task.
 pub(super) fn undeclared_task(
     session: &AgentSession,
     client: &Client<'_>,
@@ -25,7 +25,7 @@ pub(super) fn undeclared_task(
     {
         return None;
     }
-    let Subject::Task(Some(Word { text: Some(shown), .. })) = &request.subject else {
+    let Subject::Task(Some(RawText { text: Some(shown), .. })) = &request.subject else {
         return None;
     };
     if own_id(session, shown).is_some() {

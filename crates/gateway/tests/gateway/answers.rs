@@ -1,8 +1,9 @@
-//! Answers: each reaches whoever waits for it, once, and nobody else.
+//! Each answer reaches the request that waits for it, once.
 
 use toolgate_gateway::channel::{Progress, SendError};
 
-use crate::bed::{Bed, Seen, shared};
+use crate::harness::{Harness, shared};
+use crate::reply::Seen;
 use crate::script::{Kind, Peer, refusal};
 
 const ASK: &str = r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#;
@@ -10,8 +11,8 @@ const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"n
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_nobody_waits_for_is_dropped() {
-    let (bed, mut peer) = Bed::one(Kind::Child);
-    let (agent, mut line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) = Harness::one(Kind::Child);
+    let (agent, mut line) = harness.agent_on(&mut peer).await;
     let mut general = agent.listen();
     let reply = agent.ask(ASK);
     let sent = line.next().await;
@@ -29,14 +30,14 @@ async fn an_answer_that_nobody_waits_for_is_dropped() {
     sent.answer("\"again\"");
     assert_eq!(reply.answer().await, r#"{"jsonrpc":"2.0","id":7,"result":"right"}"#);
     assert!(general.so_far().await.is_empty());
-    assert_eq!(bed.count("dropped_messages_total{server=\"files\"}"), 16 + 4 + 1);
-    assert_eq!(bed.count("requests_total{server=\"files\",outcome=\"answered\"}"), 1);
+    assert_eq!(harness.count("dropped_messages_total{server=\"files\"}"), 16 + 4 + 1);
+    assert_eq!(harness.count("upstream_requests_total{server=\"files\",result=\"answered\"}"), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_inside_the_wrong_exchange_reaches_the_right_agent() {
-    let (bed, mut peer) = Bed::of(shared("files"), Peer::new(Kind::Http));
-    let (one, two) = (bed.agent().await, bed.agent().await);
+    let (harness, mut peer) = Harness::of(shared("files"), Peer::new(Kind::Http));
+    let (one, two) = (harness.agent().await, harness.agent().await);
     let mut line = peer.line().await;
     let first = one.ask(ASK);
     let of_one = line.next().await;
@@ -53,8 +54,8 @@ async fn an_answer_inside_the_wrong_exchange_reaches_the_right_agent() {
 #[tokio::test(start_paused = true)]
 async fn an_error_that_names_no_request_answers_its_exchange() {
     for id in ["", r#""id":null,"#, r#""id":"server-error","#] {
-        let (bed, mut peer) = Bed::one(Kind::Http);
-        let (agent, mut line) = bed.agent_on(&mut peer).await;
+        let (harness, mut peer) = Harness::one(Kind::Http);
+        let (agent, mut line) = harness.agent_on(&mut peer).await;
         let other = agent.ask(r#"{"jsonrpc":"2.0","id":8,"method":"m"}"#);
         let of_other = line.next().await;
         let reply = agent.ask(ASK);
@@ -71,8 +72,8 @@ async fn an_error_that_names_no_request_answers_its_exchange() {
 
 #[tokio::test(start_paused = true)]
 async fn every_answer_of_a_batch_reaches_its_request() {
-    let (bed, mut peer) = Bed::one(Kind::Child);
-    let (agent, mut line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) = Harness::one(Kind::Child);
+    let (agent, mut line) = harness.agent_on(&mut peer).await;
     let (first, second) = (agent.ask(ASK), agent.ask(r#"{"jsonrpc":"2.0","id":8,"method":"m"}"#));
     let (a, b) = (line.next().await, line.next().await);
     line.say(&format!(
@@ -86,8 +87,8 @@ async fn every_answer_of_a_batch_reaches_its_request() {
 
 /// What a request and a tool call come to when the server refuses with this status and body.
 async fn refused(status: u16, body: &'static str) -> (Vec<Seen>, String) {
-    let (bed, mut peer) = Bed::one(Kind::Http);
-    let (agent, mut line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) = Harness::one(Kind::Http);
+    let (agent, mut line) = harness.agent_on(&mut peer).await;
     let mut seen = Vec::new();
     for raw in [ASK, CALL] {
         let reply = agent.ask(raw);
@@ -146,8 +147,8 @@ async fn what_was_never_sent_and_what_was_lost_are_told_apart() {
     ];
     for kind in [Kind::Child, Kind::Http] {
         for (error, what, effect) in table.clone() {
-            let (bed, mut peer) = Bed::one(kind);
-            let (agent, mut line) = bed.agent_on(&mut peer).await;
+            let (harness, mut peer) = Harness::one(kind);
+            let (agent, mut line) = harness.agent_on(&mut peer).await;
             line.refuse_next(error);
             let answer = agent.ask(CALL).answer().await;
             assert!(answer.contains(what) && answer.contains(effect), "{answer}");
@@ -160,8 +161,8 @@ async fn what_was_never_sent_and_what_was_lost_are_told_apart() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_of_the_server_ends_the_agents_connection_not_the_call() {
-    let (bed, mut peer) = Bed::one(Kind::Http);
-    let (agent, mut line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) = Harness::one(Kind::Http);
+    let (agent, mut line) = harness.agent_on(&mut peer).await;
     let mut reply = agent.ask(ASK);
     let sent = line.next().await;
     let retry = Some(std::time::Duration::from_secs(3));

@@ -1,15 +1,15 @@
-//! What a server says reaches the agent it concerns: on shared servers, under the name of its server,
-//! and not for ever.
+//! Messages of a server reach only the agent they concern: on shared servers, with the name of the
+//! server, and for a limited time.
 
 use std::time::Duration;
 
 use toolgate_gateway::Endpoint;
 
-use crate::bed::{Bed, settings, shared};
+use crate::auto_server::AutoServer;
 use crate::client::{Client, ask};
-use crate::newer::DISCOVERED;
-use crate::player::Player;
+use crate::harness::{Harness, settings, shared};
 use crate::script::{Kind, Peer, settle};
+use crate::sessionless_servers::DISCOVERED;
 
 const ASKING: &str = r#"{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{},"sampling":{}},"clientInfo":{"name":"a","version":"0"}}}"#;
 
@@ -22,8 +22,8 @@ fn note(method: &str, params: &str) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_shared_server_says_to_nobody_in_particular_reaches_nobody() {
-    let (bed, mut peer) = Bed::of(shared("files"), Peer::new(Kind::Child));
-    let one = bed.agent().await;
+    let (harness, mut peer) = Harness::of(shared("files"), Peer::new(Kind::Child));
+    let one = harness.agent().await;
     let line = peer.line().await;
     let mut first = one.listen();
     let said = |line: &crate::script::Line| {
@@ -39,7 +39,7 @@ async fn what_a_shared_server_says_to_nobody_in_particular_reaches_nobody() {
     // Also if only one agent is there: it may be about one that has gone.
     said(&line);
     assert!(first.so_far().await.is_empty());
-    let two = bed.agent().await;
+    let two = harness.agent().await;
     let mut second = two.listen();
     said(&line);
     assert!(first.so_far().await.is_empty() && second.so_far().await.is_empty());
@@ -53,19 +53,20 @@ async fn what_a_shared_server_says_to_nobody_in_particular_reaches_nobody() {
 async fn only_what_an_agent_session_follows_is_unsubscribed_and_never_for_others() {
     for settings in [shared("files"), settings("files")] {
         let is_shared = settings == shared("files");
-        let player = Player::with_tools(&[]);
-        player.set("resources/subscribe", "{}");
-        player.set("resources/unsubscribe", "{}");
-        let bed = Bed::new();
-        bed.apply([bed.played(settings, &player)]);
-        let (one, two) = (bed.agent().await, bed.agent().await);
+        let auto_server = AutoServer::with_tools(&[]);
+        auto_server.set("resources/subscribe", "{}");
+        auto_server.set("resources/unsubscribe", "{}");
+        let harness = Harness::new();
+        harness.apply([harness.played(settings, &auto_server)]);
+        let (one, two) = (harness.agent().await, harness.agent().await);
         let ask = |what: &str, uri: &str| {
             format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"resources/{what}","params":{{"uri":"{uri}"}}}}"#
             )
         };
-        let ended =
-            || player.heard().iter().filter(|body| body.contains("resources/unsubscribe")).count();
+        let ended = || {
+            auto_server.heard().iter().filter(|body| body.contains("resources/unsubscribe")).count()
+        };
         one.ask(&ask("subscribe", "file:///tmp/a")).answer().await;
         for uri in
             ["file:///tmp/a", "FILE:///tmp/a", "file:///tmp/%61", "file:/tmp//a", "file:///x"]
@@ -96,13 +97,13 @@ async fn only_what_an_agent_session_follows_is_unsubscribed_and_never_for_others
 #[tokio::test(start_paused = true)]
 async fn headers_that_contradict_the_arguments_reach_no_server() {
     const LIST: &str = r#"{"tools":[{"name":"t","inputSchema":{"properties":{"n":{"type":"string","x-mcp-header":"N"}}}}],"resultType":"complete"}"#;
-    for (player, newer) in
-        [(Player::modern(DISCOVERED, &[]), true), (Player::with_tools(&[]), false)]
+    for (auto_server, newer) in
+        [(AutoServer::modern(DISCOVERED, &[]), true), (AutoServer::with_tools(&[]), false)]
     {
-        player.set("tools/list", LIST);
-        let bed = Bed::new();
-        bed.apply([bed.played(settings("files"), &player)]);
-        let client = Client::of_files(&bed);
+        auto_server.set("tools/list", LIST);
+        let harness = Harness::new();
+        harness.apply([harness.played(settings("files"), &auto_server)]);
+        let client = Client::of_files(&harness);
         let call =
             |arguments: &str| ask("tools/call", &format!(r#""name":"t","arguments":{arguments}"#));
         let cases: [(Heads, &str, bool); 9] = [
@@ -118,10 +119,10 @@ async fn headers_that_contradict_the_arguments_reach_no_server() {
         ];
         for (parameters, arguments, passes) in cases {
             let client = Client { parameters, ..client.clone() };
-            player.heard();
+            auto_server.heard();
             if passes {
                 let reply = client.ask(&call(arguments));
-                let sent = player.waiting("tools/call").await;
+                let sent = auto_server.waiting("tools/call").await;
                 assert_eq!(sent.head("mcp-param-n"), newer.then_some("v"), "{arguments}");
                 assert_eq!(sent.head("mcp-param-other"), None, "no policy has seen it");
                 sent.answer(r#"{"content":[],"resultType":"complete"}"#);
@@ -129,13 +130,13 @@ async fn headers_that_contradict_the_arguments_reach_no_server() {
             } else {
                 let refusal = client.refusal(&call(arguments)).await;
                 assert!(refusal.starts_with("-32020 "), "{parameters:?} {arguments}: {refusal}");
-                assert!(!player.heard().iter().any(|body| body.contains("tools/call")));
+                assert!(!auto_server.heard().iter().any(|body| body.contains("tools/call")));
             }
         }
         // Headers on anything else go nowhere.
         let client = Client { parameters: &[("mcp-param-n", "w")], ..client };
         let reply = client.ask(&ask("prompts/get", r#""name":"p""#));
-        let sent = player.waiting("prompts/get").await;
+        let sent = auto_server.waiting("prompts/get").await;
         assert_eq!(sent.head("mcp-param-n"), None);
         sent.answer(r#"{"messages":[],"resultType":"complete"}"#);
         reply.answer().await;
@@ -145,15 +146,15 @@ async fn headers_that_contradict_the_arguments_reach_no_server() {
 #[tokio::test(start_paused = true)]
 async fn headers_are_checked_before_anybody_has_listed_the_tools() {
     const LIST: &str = r#"{"tools":[{"name":"t","inputSchema":{"properties":{"n":{"type":"string","x-mcp-header":"N"}}}}],"resultType":"complete"}"#;
-    for player in [Player::modern(DISCOVERED, &[]), Player::with_tools(&[])] {
-        player.set("tools/list", LIST);
-        let bed = Bed::new();
-        bed.apply([bed.played(settings("files"), &player)]);
-        let client = Client { parameters: &[("mcp-param-n", "w")], ..Client::of_files(&bed) };
+    for auto_server in [AutoServer::modern(DISCOVERED, &[]), AutoServer::with_tools(&[])] {
+        auto_server.set("tools/list", LIST);
+        let harness = Harness::new();
+        harness.apply([harness.played(settings("files"), &auto_server)]);
+        let client = Client { parameters: &[("mcp-param-n", "w")], ..Client::of_files(&harness) };
         let answers =
             client.ask(&ask("tools/call", r#""name":"t","arguments":{"n":"v"}"#)).all().await;
         assert!(format!("{answers:?}").contains("-32020"), "{answers:?}");
-        assert!(!player.heard().iter().any(|body| body.contains("tools/call")));
+        assert!(!auto_server.heard().iter().any(|body| body.contains("tools/call")));
     }
 }
 
@@ -161,23 +162,23 @@ async fn headers_are_checked_before_anybody_has_listed_the_tools() {
 async fn questions_name_their_server_where_all_are_shown() {
     for (endpoint, named) in [(Endpoint::All, true), (Endpoint::Server("files".to_owned()), false)]
     {
-        let player = Player::with_tools(&["t"]);
-        let bed = Bed::new();
-        bed.apply([bed.played(settings("files"), &player)]);
+        let auto_server = AutoServer::with_tools(&["t"]);
+        let harness = Harness::new();
+        harness.apply([harness.played(settings("files"), &auto_server)]);
         let agent = match endpoint {
-            Endpoint::All => bed.open_all(ASKING).await,
-            _ => bed.open("files", ASKING).await.unwrap(),
+            Endpoint::All => harness.open_all(ASKING).await,
+            _ => harness.open("files", ASKING).await.unwrap(),
         };
         let tool = if named { "files__t" } else { "t" };
         let mut reply = agent.ask(&format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}"}}}}"#
         ));
-        let _sent = player.waiting("tools/call").await;
+        let _sent = auto_server.waiting("tools/call").await;
         for (method, params) in [
             ("elicitation/create", r#"{"message":"Go on?","requestedSchema":{}}"#),
             ("sampling/createMessage", r#"{"messages":[],"maxTokens":1}"#),
         ] {
-            player.say(&format!(
+            auto_server.say(&format!(
                 r#"{{"jsonrpc":"2.0","id":"q","method":"{method}","params":{params}}}"#
             ));
             let question = reply.message().await;
@@ -190,8 +191,8 @@ async fn questions_name_their_server_where_all_are_shown() {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_that_is_not_answered_ends_and_frees_its_place() {
-    let (bed, mut peer) = Bed::one(Kind::Child);
-    let (agent, mut line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) = Harness::one(Kind::Child);
+    let (agent, mut line) = harness.agent_on(&mut peer).await;
     let mut reply =
         agent.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#);
     let sent = line.next().await;
@@ -199,7 +200,7 @@ async fn a_question_that_is_not_answered_ends_and_frees_its_place() {
     assert!(reply.message().await.contains("roots/list"));
     tokio::time::advance(Duration::from_mins(10)).await;
     settle().await;
-    bed.gateway.sweep();
+    harness.gateway.sweep();
     let told = reply.message().await;
     assert!(told.contains("notifications/cancelled"), "{told}");
     let answer = line.next().await;
@@ -211,8 +212,8 @@ async fn a_question_that_is_not_answered_ends_and_frees_its_place() {
 
 #[tokio::test(start_paused = true)]
 async fn questions_without_end_do_not_keep_a_call_for_ever() {
-    let (bed, mut peer) = Bed::one(Kind::Child);
-    let (agent, mut line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) = Harness::one(Kind::Child);
+    let (agent, mut line) = harness.agent_on(&mut peer).await;
     let reply =
         agent.ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#);
     let sent = line.next().await;
@@ -227,8 +228,8 @@ async fn questions_without_end_do_not_keep_a_call_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn a_filter_of_changes_holds_what_is_known_and_nothing_else() {
-    let (bed, _peer) = Bed::one(Kind::Child);
-    let client = Client::of_files(&bed);
+    let (harness, _peer) = Harness::one(Kind::Child);
+    let client = Client::of_files(&harness);
     for filter in [
         r#"{"x/jobs":[1]}"#,
         r#"{"toolsListChanged":true,"everything":true}"#,

@@ -1,9 +1,10 @@
-//! Cancelling: what was not sent never is, what was sent is cancelled under our number.
+//! Cancellation: an unsent request is never sent; a sent one is cancelled under the gateway's id.
 
 use tokio::sync::oneshot;
 use toolgate_gateway::channel::Progress;
 
-use crate::bed::{Bed, Seen, shared};
+use crate::harness::{Harness, shared};
+use crate::reply::Seen;
 use crate::script::{Connect, Kind, Peer, settle};
 
 const ASK: &str = r#"{"jsonrpc":"2.0","id":"a","method":"m"}"#;
@@ -17,8 +18,8 @@ fn cancel(id: &str) -> String {
 #[tokio::test(start_paused = true)]
 async fn what_was_sent_is_cancelled_under_our_number() {
     for kind in [Kind::Child, Kind::Http] {
-        let (bed, mut peer) = Bed::one(kind);
-        let (agent, mut line) = bed.agent_on(&mut peer).await;
+        let (harness, mut peer) = Harness::one(kind);
+        let (agent, mut line) = harness.agent_on(&mut peer).await;
         let reply = agent.ask(ASK);
         let sent = line.next().await;
         agent.tell(&cancel("\"a\"")).await;
@@ -33,8 +34,8 @@ async fn what_was_sent_is_cancelled_under_our_number() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_not_sent_never_is() {
-    let (bed, mut peer) = Bed::one(Kind::Child);
-    let (agent, line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) = Harness::one(Kind::Child);
+    let (agent, line) = harness.agent_on(&mut peer).await;
     let (go, held) = oneshot::channel();
     peer.next_connect(Connect::Held(held));
     line.break_off("it crashed");
@@ -54,8 +55,8 @@ async fn what_was_not_sent_never_is() {
 
 #[tokio::test(start_paused = true)]
 async fn one_of_a_batch_can_be_withdrawn_and_the_others_are_answered() {
-    let (bed, mut peer) = Bed::one(Kind::Child);
-    let (agent, line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) = Harness::one(Kind::Child);
+    let (agent, line) = harness.agent_on(&mut peer).await;
     let (go, held) = oneshot::channel();
     peer.next_connect(Connect::Held(held));
     line.break_off("it crashed");
@@ -75,8 +76,8 @@ async fn one_of_a_batch_can_be_withdrawn_and_the_others_are_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_cancels_for_others() {
-    let (bed, mut peer) = Bed::of(shared("files"), Peer::new(Kind::Child));
-    let (one, two) = (bed.agent().await, bed.agent().await);
+    let (harness, mut peer) = Harness::of(shared("files"), Peer::new(Kind::Child));
+    let (one, two) = (harness.agent().await, harness.agent().await);
     let mut line = peer.line().await;
     let first = one.ask(ASK);
     let of_one = line.next().await;
@@ -98,8 +99,8 @@ async fn nobody_cancels_for_others() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_without_an_id_goes_nowhere() {
-    let (bed, mut peer) = Bed::one(Kind::Child);
-    let (agent, mut line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) = Harness::one(Kind::Child);
+    let (agent, mut line) = harness.agent_on(&mut peer).await;
     let reply = agent.ask(ASK);
     let sent = line.next().await;
     for raw in [

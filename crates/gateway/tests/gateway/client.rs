@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use toolgate_gateway::event_buffer::First;
-use toolgate_gateway::modern::{Client as Caller, NotStarted, Started};
+use toolgate_gateway::sessionless_clients::{Client as Caller, NotStarted, Started};
 use toolgate_gateway::{Endpoint, Grant};
-use toolgate_mcp::modern::Claims;
+use toolgate_mcp::sessionless::Claims;
 
-use crate::bed::{Bed, Reply, Seen, request, status, string};
+use crate::harness::{Harness, request};
+use crate::reply::{Reply, Seen, status, string};
 
 /// A client that says the same of itself with every request.
 #[derive(Clone)]
 pub(crate) struct Client<'b> {
-    pub(crate) bed: &'b Bed,
+    pub(crate) harness: &'b Harness,
     pub(crate) endpoint: Endpoint,
     pub(crate) grant: Arc<Grant>,
     pub(crate) capabilities: &'static str,
@@ -39,14 +40,14 @@ pub(crate) fn ask_as(id: &str, method: &str, params: &str) -> String {
 
 impl<'b> Client<'b> {
     /// A client of the server `files`.
-    pub(crate) fn of_files(bed: &'b Bed) -> Self {
-        Self::of(bed, Endpoint::Server("files".to_owned()))
+    pub(crate) fn of_files(harness: &'b Harness) -> Self {
+        Self::of(harness, Endpoint::Server("files".to_owned()))
     }
 
-    pub(crate) fn of(bed: &'b Bed, endpoint: Endpoint) -> Self {
-        let grant = bed.gateway.admission().caller(None).unwrap();
+    pub(crate) fn of(harness: &'b Harness, endpoint: Endpoint) -> Self {
+        let grant = harness.gateway.admission().caller(None).unwrap();
         Self {
-            bed,
+            harness,
             endpoint,
             grant,
             capabilities: "{}",
@@ -66,7 +67,7 @@ impl<'b> Client<'b> {
     }
 
     fn start(&self, raw: &str) -> impl Future<Output = Result<Started, NotStarted>> + use<> {
-        let (gateway, endpoint) = (Arc::clone(&self.bed.gateway), self.endpoint.clone());
+        let (gateway, endpoint) = (Arc::clone(&self.harness.gateway), self.endpoint.clone());
         let (grant, raw) = (Arc::clone(&self.grant), raw.to_owned());
         let Self { capabilities, session, level, parameters, .. } = *self;
         async move {
@@ -77,7 +78,7 @@ impl<'b> Client<'b> {
                 .map(|(name, value)| ((*name).into(), (*value).to_owned()))
                 .collect();
             let caller = Caller { claims: &claims, session, parameters: &parameters };
-            gateway.modern(&endpoint, &grant, &caller, &request(&raw)).await
+            gateway.sessionless_request(&endpoint, &grant, &caller, &request(&raw)).await
         }
     }
 

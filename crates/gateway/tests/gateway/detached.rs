@@ -1,12 +1,12 @@
-//! Calls are detached: an agent that hangs up changes nothing for the server, and finds the rest
-//! when it comes back.
+//! Calls are detached: an agent that disconnects changes nothing for the server and can resume.
 
 use std::time::Duration;
 
 use toolgate_gateway::EventId;
 use toolgate_gateway::event_buffer::{First, Next};
 
-use crate::bed::{Bed, Seen};
+use crate::harness::Harness;
+use crate::reply::Seen;
 use crate::script::{Kind, settle};
 
 const ASK: &str = r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#;
@@ -17,8 +17,8 @@ const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_cha
 #[tokio::test(start_paused = true)]
 async fn a_call_that_nobody_waits_for_runs_to_its_end() {
     for kind in [Kind::Child, Kind::Http] {
-        let (bed, mut peer) = Bed::one(kind);
-        let (agent, mut line) = bed.agent_on(&mut peer).await;
+        let (harness, mut peer) = Harness::one(kind);
+        let (agent, mut line) = harness.agent_on(&mut peer).await;
         // Dropped before it was even sent, and dropped while it is waited for.
         drop(agent.call(ASK));
         let first = line.next().await;
@@ -32,16 +32,19 @@ async fn a_call_that_nobody_waits_for_runs_to_its_end() {
         first.answer("1");
         second.answer("1");
         settle().await;
-        assert_eq!(bed.count("requests_total{server=\"files\",outcome=\"answered\"}"), 2);
-        bed.gateway.drain(Duration::from_secs(1)).await;
-        assert!(bed.gateway.tasks().is_empty());
+        assert_eq!(
+            harness.count("upstream_requests_total{server=\"files\",result=\"answered\"}"),
+            2
+        );
+        harness.gateway.drain(Duration::from_secs(1)).await;
+        assert!(harness.gateway.tasks().is_empty());
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_finds_the_rest_of_a_stream_when_it_comes_back() {
-    let (bed, mut peer) = Bed::one(Kind::Child);
-    let (agent, mut line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) = Harness::one(Kind::Child);
+    let (agent, mut line) = harness.agent_on(&mut peer).await;
     let mut call = agent.call(ASK);
     assert!(matches!(call.first().await, First::Stream));
     let mut attached = agent.session.stream(&call);
@@ -68,9 +71,9 @@ async fn an_agent_finds_the_rest_of_a_stream_when_it_comes_back() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_id_that_never_was_does_no_harm() {
-    let (bed, mut peer) = Bed::one(Kind::Child);
-    let (agent, mut line) = bed.agent_on(&mut peer).await;
-    let other = bed.agent().await;
+    let (harness, mut peer) = Harness::one(Kind::Child);
+    let (agent, mut line) = harness.agent_on(&mut peer).await;
+    let other = harness.agent().await;
     let mut reply = agent.ask(ASK);
     let sent = line.next().await;
     sent.say(NOTE);
@@ -90,8 +93,8 @@ async fn an_event_id_that_never_was_does_no_harm() {
 
 #[tokio::test(start_paused = true)]
 async fn the_general_stream_goes_on_where_it_was_left() {
-    let (bed, mut peer) = Bed::one(Kind::Child);
-    let (agent, line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) = Harness::one(Kind::Child);
+    let (agent, line) = harness.agent_on(&mut peer).await;
     line.say(NOTE);
     let mut general = agent.listen();
     assert_eq!(general.message().await, NOTE);
@@ -107,8 +110,8 @@ async fn the_general_stream_goes_on_where_it_was_left() {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_is_answered_in_full() {
-    let (bed, mut peer) = Bed::one(Kind::Child);
-    let (agent, mut line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) = Harness::one(Kind::Child);
+    let (agent, mut line) = harness.agent_on(&mut peer).await;
     let batch = r#"[{"jsonrpc":"2.0","id":1,"method":"m"},
         {"jsonrpc":"2.0","method":"notifications/x"},
         {"jsonrpc":"2.0","id":2},

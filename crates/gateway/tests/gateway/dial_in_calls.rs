@@ -5,8 +5,8 @@
 use serde_json::{Value, json};
 use toolgate_audit::{Effect, Outcome, Row, RowKind};
 
-use crate::bed::Agent;
 use crate::dial_in_program::{DialInBed, Received, call, result};
+use crate::harness::Agent;
 use crate::script::settle;
 
 async fn listed(agent: &Agent) -> Vec<Value> {
@@ -21,46 +21,46 @@ fn code(result: &Value) -> &str {
 }
 
 /// The outcome row of the only call.
-async fn outcome(bed: &DialInBed) -> Row {
-    let rows = bed.bed.office.rows_by(2).await;
+async fn outcome(harness: &DialInBed) -> Row {
+    let rows = harness.harness.test_admission.rows_by(2).await;
     assert_eq!(rows.iter().filter(|row| row.draft.kind == RowKind::Intent).count(), 1, "{rows:?}");
     rows.into_iter().find(|row| row.draft.kind == RowKind::Outcome).unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_registered_tool_is_listed_with_its_selector() {
-    let bed = DialInBed::new();
-    let agent = bed.agent().await;
+    let harness = DialInBed::new();
+    let agent = harness.agent().await;
     let before = listed(&agent).await;
     assert!(!before.iter().any(|tool| tool["name"] == "find"), "{before:?}");
-    let _program = bed.register("u1", "find").await;
+    let _program = harness.register("u1", "find").await;
     let tools = listed(&agent).await;
     let tool = tools.iter().find(|tool| tool["name"] == "find").unwrap();
     let selector = &tool["inputSchema"]["properties"]["session_id"];
     assert_eq!(selector["enum"], json!(["u1"]), "{tool}");
-    assert_eq!(bed.events(), ["registered"]);
+    assert_eq!(harness.events(), ["registered"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_is_answered_and_recorded() {
-    let bed = DialInBed::new();
-    let mut program = bed.register("u1", "find").await;
-    let agent = bed.agent().await;
+    let harness = DialInBed::new();
+    let mut program = harness.register("u1", "find").await;
+    let agent = harness.agent().await;
     let reply = call(&agent, "find", &json!({"session_id": "u1", "q": 1}));
     let (id, arguments) = program.called().await;
     assert_eq!(arguments, json!({"q": 1}), "the selector is removed");
     program.answer(&id, "found");
     let result = result(reply).await;
     assert_eq!(result["content"][0]["text"], "found", "{result}");
-    let row = outcome(&bed).await.draft;
+    let row = outcome(&harness).await.draft;
     assert_eq!((row.outcome, row.effect), (Some(Outcome::Ok), Some(Effect::Done)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_error_of_the_program_is_a_tool_error() {
-    let bed = DialInBed::new();
-    let mut program = bed.register("u1", "find").await;
-    let agent = bed.agent().await;
+    let harness = DialInBed::new();
+    let mut program = harness.register("u1", "find").await;
+    let agent = harness.agent().await;
     let reply = call(&agent, "find", &json!({}));
     let (id, _) = program.called().await;
     let error = json!({"code": -7, "message": "no such document"});
@@ -68,24 +68,27 @@ async fn an_error_of_the_program_is_a_tool_error() {
     let result = result(reply).await;
     assert_eq!(result["isError"], true, "{result}");
     assert!(result.to_string().contains("no such document"), "{result}");
-    assert_eq!(outcome(&bed).await.draft.outcome, Some(Outcome::ToolError));
+    assert_eq!(outcome(&harness).await.draft.outcome, Some(Outcome::ToolError));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_denied_is_not_sent() {
-    let bed = DialInBed::new();
-    bed.bed.office.enforce("version: \"1\"\ndefault: allow\ntools:\n  find: { action: deny }\n");
-    let mut program = bed.register("u1", "find").await;
-    let agent = bed.agent().await;
+    let harness = DialInBed::new();
+    harness
+        .harness
+        .test_admission
+        .enforce("version: \"1\"\ndefault: allow\ntools:\n  find: { action: deny }\n");
+    let mut program = harness.register("u1", "find").await;
+    let agent = harness.agent().await;
     assert_eq!(code(&result(call(&agent, "find", &json!({}))).await), "policy_denied");
     assert!(program.has_nothing());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_without_an_answer_times_out_and_is_cancelled() {
-    let bed = DialInBed::new();
-    let mut program = bed.register("u1", "find").await;
-    let agent = bed.agent().await;
+    let harness = DialInBed::new();
+    let mut program = harness.register("u1", "find").await;
+    let agent = harness.agent().await;
     let reply = call(&agent, "find", &json!({}));
     let (id, _) = program.called().await;
     // The program answers pings, and nothing else.
@@ -100,15 +103,15 @@ async fn a_call_without_an_answer_times_out_and_is_cancelled() {
     let result = result(reply).await;
     assert_eq!(code(&result), "upstream_timeout");
     assert_eq!(result["_meta"]["effect"], "unknown", "{result}");
-    let row = outcome(&bed).await.draft;
+    let row = outcome(&harness).await.draft;
     assert_eq!((row.outcome, row.effect), (Some(Outcome::Timeout), Some(Effect::Unknown)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn calls_of_one_session_wait_for_their_turn() {
-    let bed = DialInBed::new();
-    let mut program = bed.register("u1", "find").await;
-    let (first, second) = (bed.agent().await, bed.agent().await);
+    let harness = DialInBed::new();
+    let mut program = harness.register("u1", "find").await;
+    let (first, second) = (harness.agent().await, harness.agent().await);
     let one = call(&first, "find", &json!({"n": 1}));
     let (one_id, _) = program.called().await;
     let two = call(&second, "find", &json!({"n": 2}));

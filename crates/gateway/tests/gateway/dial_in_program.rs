@@ -12,14 +12,15 @@ use tokio::time::{Duration, timeout};
 use toolgate_gateway::{DriverEnvironment, Note, SessionDriver, SocketCommand};
 use toolgate_session::{Millis, SessionSettings, SocketId, SocketToken};
 
-use crate::bed::{Agent, Bed, INITIALIZE, Reply};
+use crate::harness::{Agent, Harness, INITIALIZE};
+use crate::reply::Reply;
 
 /// Longer than any deadline.
 const LONG: Duration = Duration::from_hours(24);
 
 /// A gateway that programs can dial in to.
 pub(crate) struct DialInBed {
-    pub(crate) bed: Bed,
+    pub(crate) harness: Harness,
     pub(crate) driver: Arc<SessionDriver>,
     events: Arc<Mutex<Vec<String>>>,
 }
@@ -52,12 +53,12 @@ impl DialInBed {
     pub(crate) fn with(settings: SessionSettings) -> Self {
         let numbers = AtomicU64::new(1);
         let random = move || Some(numbers.fetch_add(1, Ordering::Relaxed).into());
-        Self::of(Bed::new(), settings, random)
+        Self::of(Harness::new(), settings, random)
     }
 
     /// The same for this gateway, with these random numbers.
     pub(crate) fn of(
-        bed: Bed,
+        harness: Harness,
         settings: SessionSettings,
         random: impl Fn() -> Option<u128> + Send + Sync + 'static,
     ) -> Self {
@@ -73,8 +74,8 @@ impl DialInBed {
             max_unregistered: 100,
         };
         let driver = SessionDriver::start(settings, Vec::new(), Millis(0), environment);
-        bed.gateway.set_dial_in(Arc::clone(&driver));
-        Self { bed, driver, events }
+        harness.gateway.set_dial_in(Arc::clone(&driver));
+        Self { harness, driver, events }
     }
 
     /// What the driver has recorded since it was last asked.
@@ -85,7 +86,7 @@ impl DialInBed {
     /// Opens a socket.
     pub(crate) fn dial(&self) -> Program {
         let (sender, commands) = mpsc::channel(64);
-        let socket = self.driver.open_socket(sender, Arc::new(SocketToken::default()));
+        let socket = self.driver.open_socket(sender, Arc::new(SocketToken::default()), None);
         Program { driver: Arc::clone(&self.driver), socket, commands }
     }
 
@@ -99,7 +100,7 @@ impl DialInBed {
 
     /// An agent of `/mcp`.
     pub(crate) async fn agent(&self) -> Agent {
-        self.bed.open_all(INITIALIZE).await
+        self.harness.open_all(INITIALIZE).await
     }
 }
 

@@ -12,11 +12,11 @@ use toolgate_gateway::{Server, ServerMetrics, ServerSettings};
 use toolgate_json::peek;
 use toolgate_store::{Engine, EngineSettings, Store};
 
-use crate::bed::{Bed, Counted, INITIALIZE, limits, settings};
+use crate::auto_server::AutoServer;
 use crate::faulty::{Fault, FaultyBackend, FaultyConnector, FaultyIds, FaultyStore, Plan};
-use crate::office::Office;
-use crate::player::Player;
+use crate::harness::{Counted, Harness, INITIALIZE, limits, settings};
 use crate::script::settle;
+use crate::test_admission::TestAdmission;
 
 /// What must come of a fault: what the agent hears, whether the server heard of the call, and the
 /// rows of it.
@@ -162,26 +162,26 @@ async fn check(case: &Case, policy: &str) -> Vec<String> {
         let start = if fault == Fault::RecordHangs { Engine::start } else { Engine::inline };
         start(backend, EngineSettings::default(), now).unwrap()
     };
-    let office = Office::over(ids.clone(), start, between);
-    office.enforce(policy);
-    let bed = Bed::with(ids, office, limits());
-    let (files, other) = (Player::with_tools(&["bad"]), Player::with_tools(&["good"]));
+    let test_admission = TestAdmission::over(ids.clone(), start, between);
+    test_admission.enforce(policy);
+    let harness = Harness::with(ids, test_admission, limits());
+    let (files, other) = (AutoServer::with_tools(&["bad"]), AutoServer::with_tools(&["good"]));
     if fault != Fault::Lost {
         files.set("tools/call", RESULT);
     }
     let connector = Arc::new(FaultyConnector {
         inner: files.connector(),
         plan: plan.clone(),
-        memory: bed.office.memory.clone(),
+        memory: harness.test_admission.memory.clone(),
     });
-    let metrics: ServerMetrics = bed.metrics().of_server("files");
+    let metrics: ServerMetrics = harness.metrics().of_server("files");
     let faulty = Arc::new(Server::new(settings("files"), connector, metrics));
     // The neighbour's call waits for as long as the fault lasts.
     let patient = ServerSettings { timeout: Duration::from_hours(1), ..settings("other") };
-    bed.apply([faulty, bed.played(patient, &other)]);
+    harness.apply([faulty, harness.played(patient, &other)]);
 
-    let agent = bed.open("files", INITIALIZE).await.unwrap();
-    let neighbour = bed.open("other", INITIALIZE).await.unwrap();
+    let agent = harness.open("files", INITIALIZE).await.unwrap();
+    let neighbour = harness.open("other", INITIALIZE).await.unwrap();
     let beside = neighbour.ask(&call("good", "{}"));
     let waiting = other.waiting("tools/call").await;
     if matches!(fault, Fault::NoConnection | Fault::ConnectPanics | Fault::ConnectHangs) {
@@ -191,13 +191,13 @@ async fn check(case: &Case, policy: &str) -> Vec<String> {
     files.heard();
     plan.set(Some(fault));
     let answer = match catch_unwind(AssertUnwindSafe(|| agent.try_call(&call("bad", "{}")))) {
-        Ok(Ok(call)) => crate::bed::Reply::of(&agent.session, call).answer().await,
+        Ok(Ok(call)) => crate::reply::Reply::of(&agent.session, call).answer().await,
         Ok(Err(refusal)) => format!(r#"{{"error":{{"code":{}}}}}"#, refusal.code),
         Err(_) => r#"{"error":{"code":"panicked"}}"#.to_owned(),
     };
     expect("the agent heard", &told(&answer), case.told);
     plan.set(None);
-    bed.office.memory.set_broken(false);
+    harness.test_admission.memory.set_broken(false);
 
     waiting.answer(r#"{"content":[]}"#);
     expect("the neighbour heard", &told(&beside.answer().await), "answered");
@@ -210,7 +210,7 @@ async fn check(case: &Case, policy: &str) -> Vec<String> {
     let sent = heard.iter().filter(|body| body.contains("tools/call")).count();
     expect("sent", &sent.to_string(), &(usize::from(case.sent) + 1).to_string());
     let of_bad = if case.rows.is_empty() { 0 } else { 2 };
-    let rows = bed.office.rows_by(of_bad + 4).await;
+    let rows = harness.test_admission.rows_by(of_bad + 4).await;
     expect("rows", &rows.len().to_string(), &(of_bad + 4).to_string());
     let again = rows.iter().find(|row| row.draft.argument_keys.as_deref() == Some(r#"["again"]"#));
     let again = again.and_then(|row| row.draft.call_id);

@@ -1,4 +1,4 @@
-//! Doubles that fail on purpose at one place of a call's way, and only for calls of the tool `bad`.
+//! Test doubles that fail at one step of a call, and only for calls of the tool `bad`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +12,8 @@ use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, 
 use toolgate_store::backend::{BackendReader, TransactionBody};
 use toolgate_store::{
     AdmitOutcome, AdmitRequest, Backend, Change, ChangeError, Completion, Document, MemoryBackend,
-    NotAudited, NotReadable, ReadUsage, RowQuery, Snapshot, Store, StoreError, StoreErrorKind,
-    StoreStatus,
+    NotAudited, NotReadable, PolicyVersion, ReadUsage, RowQuery, Snapshot, Store, StoreError,
+    StoreErrorKind, StoreStatus,
 };
 
 use crate::script::Script;
@@ -181,6 +181,9 @@ impl Store for FaultyStore {
     fn end_task(&self, task: &str, ending: Completion) {
         self.0.end_task(task, ending);
     }
+    fn keep_documents(&self, space: &str, keep: Vec<(Arc<str>, Arc<str>)>, forget: Vec<Arc<str>>) {
+        self.0.keep_documents(space, keep, forget);
+    }
     fn touch(&self, grant: Arc<str>, now: Timestamp) {
         self.0.touch(grant, now);
     }
@@ -190,8 +193,17 @@ impl Store for FaultyStore {
     fn snapshot(&self) -> BoxFuture<'static, Result<Snapshot, NotReadable>> {
         self.0.snapshot()
     }
+    fn policy_versions(
+        &self,
+        name: &str,
+    ) -> BoxFuture<'static, Result<Vec<PolicyVersion>, NotReadable>> {
+        self.0.policy_versions(name)
+    }
     fn documents(&self, space: &str) -> BoxFuture<'static, Result<Vec<Document>, NotReadable>> {
         self.0.documents(space)
+    }
+    fn count_rows(&self, query: RowQuery) -> BoxFuture<'static, Result<u64, NotReadable>> {
+        self.0.count_rows(query)
     }
     fn rows(&self, page: RowQuery) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
         self.0.rows(page)

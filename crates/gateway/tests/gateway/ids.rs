@@ -1,8 +1,9 @@
-//! Ids and progress tokens: ours towards the server, the agent's own towards the agent.
+//! Ids and progress tokens: the gateway's own towards the server, the agent's towards the agent.
 
 use std::collections::HashSet;
 
-use crate::bed::{Bed, Seen, settings, shared};
+use crate::harness::{Harness, settings, shared};
+use crate::reply::Seen;
 use crate::script::{Kind, Peer, Sent};
 
 const SPELLINGS: [&str; 12] = [
@@ -23,8 +24,8 @@ const SPELLINGS: [&str; 12] = [
 #[tokio::test(start_paused = true)]
 async fn every_spelling_of_an_id_comes_back_as_it_was() {
     for kind in [Kind::Child, Kind::Http] {
-        let (bed, mut peer) = Bed::one(kind);
-        let (agent, mut line) = bed.agent_on(&mut peer).await;
+        let (harness, mut peer) = Harness::one(kind);
+        let (agent, mut line) = harness.agent_on(&mut peer).await;
         let mut numbers = HashSet::new();
         for id in SPELLINGS {
             let reply = agent.ask(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#));
@@ -44,12 +45,12 @@ async fn every_spelling_of_an_id_comes_back_as_it_was() {
 #[tokio::test(start_paused = true)]
 async fn the_id_of_an_initialize_comes_back_as_it_was() {
     for settings in [settings("files"), shared("files")] {
-        let (bed, _peer) = Bed::of(settings, Peer::new(Kind::Child));
+        let (harness, _peer) = Harness::of(settings, Peer::new(Kind::Child));
         for id in SPELLINGS {
             let initialize = format!(
                 r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize","params":{{"protocolVersion":"2025-11-25"}}}}"#
             );
-            let agent = bed.open("files", &initialize).await.unwrap();
+            let agent = harness.open("files", &initialize).await.unwrap();
             let begin = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"#);
             assert!(agent.welcome.starts_with(&begin), "{}", agent.welcome);
         }
@@ -58,8 +59,8 @@ async fn the_id_of_an_initialize_comes_back_as_it_was() {
 
 #[tokio::test(start_paused = true)]
 async fn equal_ids_of_agents_that_share_a_server_never_meet() {
-    let (bed, mut peer) = Bed::of(shared("files"), Peer::new(Kind::Child));
-    let agents = [bed.agent().await, bed.agent().await, bed.agent().await];
+    let (harness, mut peer) = Harness::of(shared("files"), Peer::new(Kind::Child));
+    let agents = [harness.agent().await, harness.agent().await, harness.agent().await];
     let mut line = peer.line().await;
     let mut replies = Vec::new();
     for (index, agent) in agents.iter().enumerate() {
@@ -81,8 +82,8 @@ async fn equal_ids_of_agents_that_share_a_server_never_meet() {
 #[tokio::test(start_paused = true)]
 async fn progress_tokens_are_ours_there_and_the_agents_here() {
     for kind in [Kind::Child, Kind::Http] {
-        let (bed, mut peer) = Bed::one(kind);
-        let (agent, mut line) = bed.agent_on(&mut peer).await;
+        let (harness, mut peer) = Harness::one(kind);
+        let (agent, mut line) = harness.agent_on(&mut peer).await;
         for token in SPELLINGS {
             let mut reply = agent.ask(&format!(
                 r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":1e3,"_meta":{{"x":2.50,"progressToken":{token} }} }}}}"#
@@ -107,8 +108,8 @@ async fn progress_tokens_are_ours_there_and_the_agents_here() {
 
 #[tokio::test(start_paused = true)]
 async fn progress_of_nothing_that_runs_is_dropped() {
-    let (bed, mut peer) = Bed::one(Kind::Child);
-    let (agent, mut line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) = Harness::one(Kind::Child);
+    let (agent, mut line) = harness.agent_on(&mut peer).await;
     let mut general = agent.listen();
     let done = agent
         .ask(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"progressToken":"t"}}}"#);
@@ -117,7 +118,7 @@ async fn progress_of_nothing_that_runs_is_dropped() {
     done.answer().await;
     let running = agent.ask(r#"{"jsonrpc":"2.0","id":2,"method":"m"}"#);
     let without_token = line.next().await;
-    let dropped = bed.count("dropped_messages_total{server=\"files\"}");
+    let dropped = harness.count("dropped_messages_total{server=\"files\"}");
 
     let tokens = [finished.id(), without_token.id(), "99", "\"t\"", "1.5", "null", "-1"];
     for token in tokens {
@@ -129,14 +130,14 @@ async fn progress_of_nothing_that_runs_is_dropped() {
     without_token.answer("2");
     assert_eq!(running.answer().await, r#"{"jsonrpc":"2.0","id":2,"result":2}"#);
     assert!(general.so_far().await.is_empty());
-    let now = bed.count("dropped_messages_total{server=\"files\"}");
+    let now = harness.count("dropped_messages_total{server=\"files\"}");
     assert_eq!(now - dropped, i64::try_from(tokens.len()).unwrap() + 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_cannot_be_forwarded_is_refused_under_its_own_id() {
-    let (bed, mut peer) = Bed::one(Kind::Child);
-    let (agent, mut line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) = Harness::one(Kind::Child);
+    let (agent, mut line) = harness.agent_on(&mut peer).await;
     let raw = r#"{"jsonrpc":"2.0","id":"x","method":"m","params":{"_meta":{"progressToken":1,"progressToken":2}}}"#;
     let refusal = agent.try_call(raw).err().expect("a refusal");
     assert_eq!(refusal.id.as_deref(), Some("\"x\""));

@@ -1,23 +1,23 @@
-//! Names that a server may take for others, and resources in all their spellings.
+//! Names that fold to listed names, and spellings of resource URIs.
 
 use toolgate_json::{peek, quote};
 
-use crate::bed::{Agent, Bed, INITIALIZE, settings};
-use crate::player::Player;
+use crate::auto_server::AutoServer;
+use crate::harness::{Agent, Harness, INITIALIZE, settings};
 
 fn request(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
 }
 
-fn bed(document: &str) -> (Bed, Player) {
-    let player = Player::with_tools(&["read_a", "Delete_Account", "ops/wipe"]);
-    player.set("tools/call", r#"{"content":[]}"#);
-    player.set("prompts/get", r#"{"messages":[]}"#);
-    player.set("resources/read", r#"{"contents":[]}"#);
-    let bed = Bed::new();
-    bed.office.enforce(document);
-    bed.apply([bed.played(settings("files"), &player)]);
-    (bed, player)
+fn harness(document: &str) -> (Harness, AutoServer) {
+    let auto_server = AutoServer::with_tools(&["read_a", "Delete_Account", "ops/wipe"]);
+    auto_server.set("tools/call", r#"{"content":[]}"#);
+    auto_server.set("prompts/get", r#"{"messages":[]}"#);
+    auto_server.set("resources/read", r#"{"contents":[]}"#);
+    let harness = Harness::new();
+    harness.test_admission.enforce(document);
+    harness.apply([harness.played(settings("files"), &auto_server)]);
+    (harness, auto_server)
 }
 
 /// `error_code` of a refusal, or `sent`.
@@ -28,9 +28,9 @@ async fn called(agent: &Agent, name: &str) -> String {
     code.map_or("sent".to_owned(), |code| code.replace('"', ""))
 }
 
-fn executed(player: &Player, method: &str) -> usize {
+fn executed(auto_server: &AutoServer, method: &str) -> usize {
     let wanted = format!(r#""method":"{method}""#);
-    player.heard().iter().filter(|body| body.contains(&wanted)).count()
+    auto_server.heard().iter().filter(|body| body.contains(&wanted)).count()
 }
 
 const RULES: &str = "version: \"1\"\ndefault: allow\nhide: [delete_account]\ntools:\n  \"drop_*\": { action: deny }\n  ops/wipe: { action: deny }\nprompts: { hide: [\"secret_*\"] }\n";
@@ -38,12 +38,12 @@ const RULES: &str = "version: \"1\"\ndefault: allow\nhide: [delete_account]\ntoo
 #[tokio::test(start_paused = true)]
 async fn a_name_that_folds_to_a_listed_tool_or_a_rule_is_unknown() {
     for lists_first in [false, true] {
-        let (bed, player) = bed(RULES);
-        let agent = bed.open("files", INITIALIZE).await.unwrap();
+        let (harness, auto_server) = harness(RULES);
+        let agent = harness.open("files", INITIALIZE).await.unwrap();
         if lists_first {
             agent.ask(&request("tools/list", "{}")).answer().await;
         }
-        player.heard();
+        auto_server.heard();
         for name in [
             "delete_account ",
             "DELETE_ACCOUNT",
@@ -61,7 +61,7 @@ async fn a_name_that_folds_to_a_listed_tool_or_a_rule_is_unknown() {
         }
         assert_eq!(called(&agent, "delete_account").await, "policy_denied");
         assert_eq!(called(&agent, "ops/wipe").await, "policy_denied");
-        assert_eq!(executed(&player, "tools/call"), 0);
+        assert_eq!(executed(&auto_server, "tools/call"), 0);
         for name in ["read_a", "Delete_Account", "no_such"] {
             assert_eq!(called(&agent, name).await, "sent", "{name}");
         }
@@ -70,25 +70,25 @@ async fn a_name_that_folds_to_a_listed_tool_or_a_rule_is_unknown() {
 
 #[tokio::test(start_paused = true)]
 async fn a_prompt_that_folds_to_a_rule_is_not_found() {
-    let (bed, player) = bed(RULES);
-    let agent = bed.open("files", INITIALIZE).await.unwrap();
-    player.heard();
+    let (harness, auto_server) = harness(RULES);
+    let agent = harness.open("files", INITIALIZE).await.unwrap();
+    auto_server.heard();
     for name in ["secret_a", "SECRET_a", "secret_a\u{200b}", "ｓecret_a"] {
         let params = format!(r#"{{"name":{}}}"#, quote(name));
         let answer = agent.ask(&request("prompts/get", &params)).answer().await;
         assert!(answer.contains("-32602") && answer.contains("not found"), "{name:?} {answer}");
     }
-    assert_eq!(executed(&player, "prompts/get"), 0);
+    assert_eq!(executed(&auto_server, "prompts/get"), 0);
     agent.ask(&request("prompts/get", r#"{"name":"greet"}"#)).answer().await;
-    assert_eq!(executed(&player, "prompts/get"), 1);
+    assert_eq!(executed(&auto_server, "prompts/get"), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_hidden_resource_is_hidden_in_every_spelling() {
     let hide = "version: \"1\"\ndefault: allow\nresources: { hide: [\"file:///etc/*\"] }\n";
-    let (bed, player) = bed(hide);
-    let agent = bed.open("files", INITIALIZE).await.unwrap();
-    player.heard();
+    let (harness, auto_server) = harness(hide);
+    let agent = harness.open("files", INITIALIZE).await.unwrap();
+    auto_server.heard();
     for uri in [
         "file:///%65tc/passwd",
         "file:////etc/passwd",
@@ -111,20 +111,20 @@ async fn a_hidden_resource_is_hidden_in_every_spelling() {
             assert!(answer.contains(r#""error""#), "{method} {uri} {answer}");
         }
     }
-    let heard = player.heard();
+    let heard = auto_server.heard();
     assert!(heard.iter().all(|body| !body.contains("passwd")), "{heard:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_a_section_the_default_closes_resources_and_prompts() {
-    let (bed, player) = bed("version: \"1\"\ndefault: deny\ntools: { read_a: {} }\n");
-    let agent = bed.open("files", INITIALIZE).await.unwrap();
-    player.heard();
+    let (harness, auto_server) = harness("version: \"1\"\ndefault: deny\ntools: { read_a: {} }\n");
+    let agent = harness.open("files", INITIALIZE).await.unwrap();
+    auto_server.heard();
     for (method, params) in
         [("resources/read", r#"{"uri":"file:///x"}"#), ("prompts/get", r#"{"name":"greet"}"#)]
     {
         let answer = agent.ask(&request(method, params)).answer().await;
         assert!(answer.contains("(default deny)"), "{method} {answer}");
-        assert_eq!(executed(&player, method), 0);
+        assert_eq!(executed(&auto_server, method), 0);
     }
 }

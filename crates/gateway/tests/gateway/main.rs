@@ -1,7 +1,6 @@
-//! The gateway from both ends: scripted servers below, agents above, and a clock that stands still
-//! until everybody waits.
+//! The gateway from both ends: scripted servers below, agents above, and a virtual clock.
 //!
-//! `script.rs` plays servers, `bed.rs` sets up a gateway and agents as the edge would use them.
+//! `script.rs` has scripted servers, `harness.rs` a gateway and agents that use it like the edge.
 
 #![expect(
     clippy::unwrap_used,
@@ -10,43 +9,48 @@
     reason = "test helpers fail by panicking"
 )]
 
-mod bed;
+mod auto_server;
 mod client;
 mod dial_in_program;
 mod gate;
-mod office;
-mod player;
+mod harness;
+mod reply;
 mod script;
+mod test_admission;
 
-mod all;
+mod aggregate;
+mod aggregate_lists;
 mod answers;
 mod attributed;
 mod cancel;
+mod closed_list;
 mod cut_off;
 mod detached;
 mod dial_in_calls;
 mod dial_in_changes;
 mod ending;
+mod explain;
 mod faults;
 mod faulty;
 mod ids;
 mod imitation;
-mod life;
-mod modern;
-mod modern_listen;
-mod modern_questions;
-mod newer;
-mod once;
+mod list_changed;
 mod opening;
 mod owned_tasks;
 mod panics;
-mod pass;
-mod passing;
 mod policy;
-mod questions;
+mod policy_limits;
+mod reconnect;
+mod relay;
 mod reload;
+mod server_requests;
+mod sessionless;
+mod sessionless_input;
+mod sessionless_listen;
+mod sessionless_servers;
 mod shared;
-mod side_doors;
+mod starting;
 mod storm;
 mod tasks;
-mod told;
+mod unchanged_bytes;
+mod written_once;

@@ -10,7 +10,7 @@ use toolgate_gateway::{AgentSessions, Endpoint, Gateway, Ids, Metrics, NotOpened
 use toolgate_json::peek;
 use toolgate_mcp::{Incoming, Limits, Message, parse_agent};
 
-use crate::bed::{Agent, Bed, INITIALIZE, limits, settings, shared};
+use crate::harness::{Agent, Harness, INITIALIZE, limits, settings, shared};
 use crate::script::{Connect, Kind, Peer, refusal as refused_with, settle};
 
 fn refusal(opened: Result<Agent, NotOpened>) -> String {
@@ -24,8 +24,8 @@ fn refusal(opened: Result<Agent, NotOpened>) -> String {
 #[tokio::test(start_paused = true)]
 async fn the_agents_own_initialize_opens_its_server() {
     for kind in [Kind::Child, Kind::Http] {
-        let (bed, mut peer) = Bed::of(settings("files"), Peer::silent(kind));
-        let opening = bed.opening("files");
+        let (harness, mut peer) = Harness::of(settings("files"), Peer::silent(kind));
+        let opening = harness.opening("files");
         let mut line = peer.line().await;
         let sent = line.next().await;
         assert_eq!(sent.method(), "initialize");
@@ -42,18 +42,19 @@ async fn the_agents_own_initialize_opens_its_server() {
         assert!(line.rest().await.is_empty(), "the agent says itself when it is initialized");
         agent.tell(initialized).await;
         assert_eq!(line.next().await.body, initialized);
-        let found = bed.session("files", agent.session.id()).unwrap();
+        let found = harness.session("files", agent.session.id()).unwrap();
         assert!(Arc::ptr_eq(&found, &agent.session));
-        assert!(bed.session("other", agent.session.id()).is_none());
-        assert_eq!(bed.count("agent_sessions"), 1);
+        assert!(harness.session("other", agent.session.id()).is_none());
+        assert_eq!(harness.count("agent_sessions"), 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_version_that_we_do_not_know_passes() {
     let welcome = r#"{"protocolVersion":"2030-01-01"}"#;
-    let (bed, mut peer) = Bed::of(settings("files"), Peer::with_welcome(Kind::Http, Some(welcome)));
-    let (agent, line) = bed.agent_on(&mut peer).await;
+    let (harness, mut peer) =
+        Harness::of(settings("files"), Peer::with_welcome(Kind::Http, Some(welcome)));
+    let (agent, line) = harness.agent_on(&mut peer).await;
     assert!(agent.welcome.contains(welcome));
     assert_eq!(agent.session.version(), None);
     assert_eq!(line.established().as_deref(), Some("2030-01-01"));
@@ -71,23 +72,23 @@ async fn the_servers_own_error_reaches_the_agent_under_its_id() {
             (Kind::Http, Some("")),
             (Kind::Http, Some(r#""id":null,"#)),
         ] {
-            let (bed, mut peer) = Bed::of(settings.clone(), Peer::silent(kind));
-            let opening = bed.opening("files");
+            let (harness, mut peer) = Harness::of(settings.clone(), Peer::silent(kind));
+            let opening = harness.opening("files");
             let mut line = peer.line().await;
             let sent = line.hello().await;
             let own = format!(r#""id":{},"#, sent.id());
             sent.say(&format!(r#"{{"jsonrpc":"2.0",{}{error}"#, id.unwrap_or(&own)));
             assert_eq!(refusal(opening.await.unwrap()), expected, "{kind:?} {id:?}");
             line.until_closed().await;
-            assert_eq!(bed.count("agent_sessions"), 0);
+            assert_eq!(harness.count("agent_sessions"), 0);
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_error_inside_a_refusal_reaches_the_agent_too() {
-    let (bed, mut peer) = Bed::of(settings("files"), Peer::silent(Kind::Http));
-    let opening = bed.opening("files");
+    let (harness, mut peer) = Harness::of(settings("files"), Peer::silent(Kind::Http));
+    let opening = harness.opening("files");
     let mut line = peer.line().await;
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"too old"}}"#;
     let body = Bytes::from_static(body.as_bytes());
@@ -105,11 +106,11 @@ async fn a_server_that_cannot_be_reached_is_told() {
         (SendError::SessionLost, "lost the session"),
     ];
     for (error, what) in table {
-        let (bed, peer) = Bed::of(settings("files"), Peer::silent(Kind::Http));
+        let (harness, peer) = Harness::of(settings("files"), Peer::silent(Kind::Http));
         peer.next_connect(Connect::Refuse(error.clone()));
-        let at_connect = refusal(bed.open("files", INITIALIZE).await);
-        let (bed, mut peer) = Bed::of(settings("files"), Peer::silent(Kind::Http));
-        let opening = bed.opening("files");
+        let at_connect = refusal(harness.open("files", INITIALIZE).await);
+        let (harness, mut peer) = Harness::of(settings("files"), Peer::silent(Kind::Http));
+        let opening = harness.opening("files");
         let mut line = peer.line().await;
         line.next().await.refuse(error);
         let at_handshake = refusal(opening.await.unwrap());
@@ -125,31 +126,31 @@ async fn a_server_that_cannot_be_reached_is_told() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_shake_hands_in_time_is_given_up() {
     for settings in [settings("files"), shared("files")] {
-        let (bed, mut peer) = Bed::of(settings, Peer::silent(Kind::Child));
+        let (harness, mut peer) = Harness::of(settings, Peer::silent(Kind::Child));
         peer.next_connect(Connect::Hang);
-        let answer = refusal(bed.open("files", INITIALIZE).await);
+        let answer = refusal(harness.open("files", INITIALIZE).await);
         assert!(answer.contains("no handshake within 5s"), "{answer}");
-        let answer = refusal(bed.open("files", INITIALIZE).await);
+        let answer = refusal(harness.open("files", INITIALIZE).await);
         assert!(answer.contains("no handshake within 5s"), "{answer}");
         let mut line = peer.line().await;
         line.until_closed().await;
         // An answer that comes after all is nobody's.
         line.next().await.answer(crate::script::WELCOME);
-        assert_eq!(bed.count("agent_sessions"), 0);
+        assert_eq!(harness.count("agent_sessions"), 0);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_handshake_that_is_none_is_told() {
     for (result, what) in [("{}", "has no protocol version"), ("7", "has no protocol version")] {
-        let (bed, mut peer) =
-            Bed::of(settings("files"), Peer::with_welcome(Kind::Child, Some(result)));
-        let answer = refusal(bed.open("files", INITIALIZE).await);
+        let (harness, mut peer) =
+            Harness::of(settings("files"), Peer::with_welcome(Kind::Child, Some(result)));
+        let answer = refusal(harness.open("files", INITIALIZE).await);
         assert!(answer.contains(what), "{answer}");
         peer.line().await.until_closed().await;
     }
-    let (bed, mut peer) = Bed::of(settings("files"), Peer::silent(Kind::Child));
-    let opening = bed.opening("files");
+    let (harness, mut peer) = Harness::of(settings("files"), Peer::silent(Kind::Child));
+    let opening = harness.opening("files");
     let mut line = peer.line().await;
     let _sent = line.next().await;
     line.break_off("exit status 1: no config");
@@ -161,57 +162,59 @@ async fn a_handshake_that_is_none_is_told() {
 #[tokio::test(start_paused = true)]
 async fn starts_that_fail_are_spaced_out() {
     let settings = ServerSettings { backs_off: true, ..settings("files") };
-    let (bed, peer) = Bed::of(settings, Peer::new(Kind::Child));
+    let (harness, peer) = Harness::of(settings, Peer::new(Kind::Child));
     for (tries, wait) in [(1, 1), (2, 2), (3, 4)] {
         peer.next_connect(Connect::Refuse(SendError::NotSent("broken".to_owned())));
-        let answer = refusal(bed.open("files", INITIALIZE).await);
+        let answer = refusal(harness.open("files", INITIALIZE).await);
         assert!(answer.contains("broken"), "{answer}");
         assert_eq!(peer.tried(), tries);
-        let answer = refusal(bed.open("files", INITIALIZE).await);
+        let answer = refusal(harness.open("files", INITIALIZE).await);
         assert!(answer.contains(&format!(r#""retry_after_s":{wait}"#)), "{answer}");
         assert!(answer.contains(&format!("Try again in {wait} s.")), "{answer}");
         assert_eq!(peer.tried(), tries, "not tried during the pause");
         tokio::time::advance(Duration::from_secs(wait)).await;
     }
-    bed.agent().await;
-    assert_eq!(bed.count("server_starts_total{server=\"files\",result=\"failed\"}"), 3);
-    assert_eq!(bed.count("server_starts_total{server=\"files\",result=\"ok\"}"), 1);
+    harness.agent().await;
+    assert_eq!(harness.count("server_starts_total{server=\"files\",result=\"failed\"}"), 3);
+    assert_eq!(harness.count("server_starts_total{server=\"files\",result=\"ok\"}"), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn there_are_never_more_agent_sessions_than_allowed() {
-    let bed = Bed::with_limits(AgentSessions { max: 2, ..limits() });
+    let harness = Harness::with_limits(AgentSessions { max: 2, ..limits() });
     let peer = Peer::new(Kind::Child);
-    bed.gateway
-        .apply(vec![bed.server(settings("files"), &peer)], AgentSessions { max: 2, ..limits() });
-    let first = bed.agent().await;
+    harness.gateway.apply(
+        vec![harness.server(settings("files"), &peer)],
+        AgentSessions { max: 2, ..limits() },
+    );
+    let first = harness.agent().await;
     let (go, held) = oneshot::channel();
     peer.next_connect(Connect::Held(held));
-    let opening = bed.opening("files");
+    let opening = harness.opening("files");
     settle().await;
     // The one that is being opened counts.
-    let third = bed.open("files", INITIALIZE).await;
+    let third = harness.open("files", INITIALIZE).await;
     assert!(matches!(third, Err(NotOpened::TooMany(2))));
     assert_eq!(peer.tried(), 2);
     go.send(()).unwrap();
     let second = opening.await.unwrap().unwrap();
-    assert!(matches!(bed.open("files", INITIALIZE).await, Err(NotOpened::TooMany(2))));
-    bed.gateway.end(&first.session);
+    assert!(matches!(harness.open("files", INITIALIZE).await, Err(NotOpened::TooMany(2))));
+    harness.gateway.end(&first.session);
     settle().await;
-    bed.agent().await;
-    assert_eq!(bed.count("agent_sessions_refused_total"), 2);
+    harness.agent().await;
+    assert_eq!(harness.count("agent_sessions_rejected_total"), 2);
 
     // One that was not opened, and one that was given up, leave their places.
-    bed.gateway.end(&second.session);
+    harness.gateway.end(&second.session);
     settle().await;
     peer.next_connect(Connect::Refuse(SendError::NotSent("broken".to_owned())));
-    refusal(bed.open("files", INITIALIZE).await);
+    refusal(harness.open("files", INITIALIZE).await);
     peer.next_connect(Connect::Hang);
-    let given_up = bed.opening("files");
+    let given_up = harness.opening("files");
     settle().await;
     given_up.abort();
     assert!(given_up.await.is_err());
-    bed.agent().await;
+    harness.agent().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -225,12 +228,12 @@ async fn what_cannot_be_opened_says_why() {
             Option::None
         }
     }
-    let (bed, peer) = Bed::one(Kind::Child);
-    assert!(matches!(bed.open("other", INITIALIZE).await, Err(NotOpened::UnknownServer)));
-    let admission = Arc::clone(bed.gateway.admission());
+    let (harness, peer) = Harness::one(Kind::Child);
+    assert!(matches!(harness.open("other", INITIALIZE).await, Err(NotOpened::UnknownServer)));
+    let admission = Arc::clone(harness.gateway.admission());
     let caller = admission.caller(Option::None).unwrap();
     let gateway = Gateway::new(Arc::new(None), Metrics::default(), limits(), admission);
-    gateway.apply(vec![bed.server(settings("files"), &peer)], limits());
+    gateway.apply(vec![harness.server(settings("files"), &peer)], limits());
     let parsed = parse_agent(INITIALIZE.as_bytes(), &Limits::default()).unwrap();
     let Incoming::One(Message::Request(request)) = parsed else { panic!("no request") };
     assert!(matches!(

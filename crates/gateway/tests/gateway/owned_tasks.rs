@@ -8,12 +8,12 @@ use toolgate_audit::{Outcome, Row, RowKind};
 use toolgate_gateway::{Endpoint, Grant};
 use toolgate_json::{peek, text};
 
-use crate::bed::{Agent, Bed, INITIALIZE, request, settings, shared};
+use crate::auto_server::AutoServer;
 use crate::client::{Client, ask as ask_newer};
-use crate::newer::DISCOVERED;
-use crate::office::policy;
-use crate::player::Player;
+use crate::harness::{Agent, Harness, INITIALIZE, request, settings, shared};
 use crate::script::settle;
+use crate::sessionless_servers::DISCOVERED;
+use crate::test_admission::policy;
 
 const KEEPS: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{"list":{}}},"serverInfo":{"name":"s","version":"1"}}"#;
 const OPEN: &str = "version: \"1\"\ndefault: allow\n";
@@ -30,8 +30,9 @@ fn grant(label: &str, document: &str) -> Arc<Grant> {
     Arc::new(Grant { label: label.into(), policy, ..Grant::default() })
 }
 
-async fn open(bed: &Bed, endpoint: &Endpoint, grant: &Arc<Grant>) -> Agent {
-    let (session, welcome) = bed.gateway.open(endpoint, &request(INITIALIZE), grant).await.unwrap();
+async fn open(harness: &Harness, endpoint: &Endpoint, grant: &Arc<Grant>) -> Agent {
+    let (session, welcome) =
+        harness.gateway.open(endpoint, &request(INITIALIZE), grant).await.unwrap();
     Agent { session, welcome: String::from_utf8(welcome.to_vec()).unwrap() }
 }
 
@@ -48,37 +49,37 @@ const LIST: &str = r#"{"jsonrpc":"2.0","id":3,"method":"tasks/list"}"#;
 /// The answer, or why the request was not even started.
 async fn answer(agent: &Agent, raw: &str) -> String {
     match agent.try_call(raw) {
-        Ok(call) => crate::bed::Reply::of(&agent.session, call).answer().await,
+        Ok(call) => crate::reply::Reply::of(&agent.session, call).answer().await,
         Err(refusal) => format!("{} {}", refusal.code, refusal.message),
     }
 }
 
-fn keeper() -> Player {
-    let player = Player::welcoming(KEEPS, &["t"]);
-    player.set("tools/call", r#"{"task":{"taskId":"t1","status":"working"}}"#);
-    player.set("tasks/list", r#"{"tasks":[{"taskId":"t1","status":"working"},{"taskId":"t2","status":"working"}],"x":1.0}"#);
-    player.set("tasks/get", r#"{"taskId":"t1","status":"working"}"#);
-    player.set("tasks/cancel", r#"{"taskId":"t1","status":"cancelled"}"#);
-    player.set(
+fn keeper() -> AutoServer {
+    let auto_server = AutoServer::welcoming(KEEPS, &["t"]);
+    auto_server.set("tools/call", r#"{"task":{"taskId":"t1","status":"working"}}"#);
+    auto_server.set("tasks/list", r#"{"tasks":[{"taskId":"t1","status":"working"},{"taskId":"t2","status":"working"}],"x":1.0}"#);
+    auto_server.set("tasks/get", r#"{"taskId":"t1","status":"working"}"#);
+    auto_server.set("tasks/cancel", r#"{"taskId":"t1","status":"cancelled"}"#);
+    auto_server.set(
         "tasks/result",
         r#"{"content":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t1"}}}"#,
     );
-    player
+    auto_server
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_grant_reaches_lists_or_hears_of_a_task_of_another() {
     for settings in [shared("files"), settings("files")] {
-        let (bed, player) = (Bed::new(), keeper());
-        bed.apply([bed.played(settings, &player)]);
+        let (harness, auto_server) = (Harness::new(), keeper());
+        harness.apply([harness.played(settings, &auto_server)]);
         let (mine, other) = (grant("mine", OPEN), grant("other", OPEN));
-        let thief = open(&bed, &files(), &other).await;
-        let owner = open(&bed, &files(), &mine).await;
+        let thief = open(&harness, &files(), &other).await;
+        let owner = open(&harness, &files(), &mine).await;
         let (mut heard, mut overheard) = (owner.listen(), thief.listen());
         let made = answer(&owner, CALL).await;
         let shown = part(&made, &["result", "task", "taskId"]);
         assert_ne!(shown, "t1");
-        player.heard();
+        auto_server.heard();
         for method in ["tasks/get", "tasks/result", "tasks/cancel", "tasks/update"] {
             for id in [shown.as_str(), "t1", ""] {
                 let refused = answer(&thief, &about(method, id)).await;
@@ -96,7 +97,7 @@ async fn no_grant_reaches_lists_or_hears_of_a_task_of_another() {
             let refused = answer(&thief, &call).await;
             assert!(refused.contains("-32602"), "{refused}");
         }
-        assert!(player.heard().is_empty(), "nothing of it reaches the server");
+        assert!(auto_server.heard().is_empty(), "nothing of it reaches the server");
         let list = answer(&thief, LIST).await;
         assert!(list.ends_with(r#""result":{"tasks":[],"x":1.0}}"#), "{list}");
         let list = answer(&owner, LIST).await;
@@ -105,7 +106,7 @@ async fn no_grant_reaches_lists_or_hears_of_a_task_of_another() {
         );
         assert!(list.ends_with(&own), "{list}");
         // Another agent session of the same grant has it as well.
-        let again = open(&bed, &files(), &mine).await;
+        let again = open(&harness, &files(), &mine).await;
         assert_eq!(
             part(&answer(&again, &about("tasks/get", &shown)).await, &["result", "taskId"]),
             shown
@@ -118,10 +119,10 @@ async fn no_grant_reaches_lists_or_hears_of_a_task_of_another() {
 
 #[tokio::test(start_paused = true)]
 async fn a_shared_server_tells_of_a_task_only_whoever_created_it() {
-    let (bed, player) = (Bed::new(), keeper());
-    bed.apply([bed.played(shared("files"), &player)]);
-    let owner = open(&bed, &files(), &grant("mine", OPEN)).await;
-    let thief = open(&bed, &files(), &grant("other", OPEN)).await;
+    let (harness, auto_server) = (Harness::new(), keeper());
+    harness.apply([harness.played(shared("files"), &auto_server)]);
+    let owner = open(&harness, &files(), &grant("mine", OPEN)).await;
+    let thief = open(&harness, &files(), &grant("other", OPEN)).await;
     let (mut heard, mut overheard) = (owner.listen(), thief.listen());
     let shown = part(&answer(&owner, CALL).await, &["result", "task", "taskId"]);
     // The server gives the same id to the other while the task runs: it stays the first one's.
@@ -135,7 +136,7 @@ async fn a_shared_server_tells_of_a_task_only_whoever_created_it() {
             r#"{"level":"info","data":"x","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t1"}}}"#,
         ),
     ] {
-        player.say(&format!(
+        auto_server.say(&format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{params}}}"#
         ));
         let told = heard.so_far().await;
@@ -143,7 +144,7 @@ async fn a_shared_server_tells_of_a_task_only_whoever_created_it() {
             told.len() == 1 && told[0].contains(&shown) && !told[0].contains("\"t1\""),
             "{told:?}"
         );
-        player.say(&format!(
+        auto_server.say(&format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{}}}"#,
             params.replace("t1", "t9")
         ));
@@ -156,9 +157,9 @@ const ONE: &str = "version: \"1\"\ndefault: allow\ntools:\n  t: { concurrency: {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_is_in_flight_until_its_task_ends() {
-    let (bed, player) = (Bed::new(), keeper());
-    bed.apply([bed.played(settings("files"), &player)]);
-    let agent = open(&bed, &files(), &grant("mine", ONE)).await;
+    let (harness, auto_server) = (Harness::new(), keeper());
+    harness.apply([harness.played(settings("files"), &auto_server)]);
+    let agent = open(&harness, &files(), &grant("mine", ONE)).await;
     let created = |answer: &str| peek(answer, &["result", "task"]).unwrap().is_some();
     let made = answer(&agent, CALL).await;
     let shown = part(&made, &["result", "task", "taskId"]);
@@ -168,11 +169,11 @@ async fn a_call_is_in_flight_until_its_task_ends() {
     answer(&agent, &about("tasks/get", &shown)).await;
     assert!(!created(&answer(&agent, CALL).await));
     // It ends by what is heard of it, in each of these ways.
-    player.set("tasks/get", r#"{"taskId":"t1","status":"completed"}"#);
+    auto_server.set("tasks/get", r#"{"taskId":"t1","status":"completed"}"#);
     answer(&agent, &about("tasks/get", &shown)).await;
     settle().await;
     assert!(created(&answer(&agent, CALL).await), "tasks/get");
-    player.say(r#"{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"t1","status":"failed"}}"#);
+    auto_server.say(r#"{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"t1","status":"failed"}}"#);
     settle().await;
     assert!(created(&answer(&agent, CALL).await), "a notification");
     answer(&agent, &about("tasks/cancel", &shown)).await;
@@ -183,18 +184,18 @@ async fn a_call_is_in_flight_until_its_task_ends() {
     assert!(created(&answer(&agent, CALL).await), "tasks/result");
     // Or because nothing is heard of it any more.
     tokio::time::sleep(Duration::from_mins(61)).await;
-    player.set("tools/call", r#"{"task":{"taskId":"t1","status":"working","ttl":1}}"#);
+    auto_server.set("tools/call", r#"{"task":{"taskId":"t1","status":"working","ttl":1}}"#);
     assert!(created(&answer(&agent, CALL).await), "no time was given");
     settle().await;
     assert!(!created(&answer(&agent, CALL).await), "a short time is no way around it");
     tokio::time::sleep(Duration::from_secs(61)).await;
     assert!(created(&answer(&agent, CALL).await), "its time is up");
-    player.break_off();
+    auto_server.break_off();
     settle().await;
     assert!(created(&answer(&agent, CALL).await), "the process is gone");
-    bed.gateway.drain(Duration::from_secs(1)).await;
+    harness.gateway.drain(Duration::from_secs(1)).await;
     // Every call has its two rows; none is left open.
-    let rows = bed.office.rows_by(19).await;
+    let rows = harness.test_admission.rows_by(19).await;
     let calls = rows.iter().filter(|row| row.draft.kind == RowKind::Intent);
     let calls = calls.filter(|row| row.draft.method.as_deref() == Some("tools/call"));
     let outcome_of = |call: &Row| {
@@ -224,15 +225,15 @@ async fn a_call_is_in_flight_until_its_task_ends() {
 #[tokio::test(start_paused = true)]
 async fn what_a_task_yields_belongs_to_the_grant_before_it_sees_the_result() {
     const JOBS: &str = "version: \"1\"\ndefault: allow\ntools:\n  t: { yields: { job: result.session_id } }\n  close:\n    require: [{ conditions: [{ path: args.session_id, op: owned, value: job }] }]\n";
-    let (bed, player) = (Bed::new(), keeper());
-    bed.apply([bed.played(shared("files"), &player)]);
-    let mine = open(&bed, &files(), &grant("mine", JOBS)).await;
-    let other = open(&bed, &files(), &grant("other", JOBS)).await;
+    let (harness, auto_server) = (Harness::new(), keeper());
+    harness.apply([harness.played(shared("files"), &auto_server)]);
+    let mine = open(&harness, &files(), &grant("mine", JOBS)).await;
+    let other = open(&harness, &files(), &grant("other", JOBS)).await;
     let shown = part(&answer(&mine, CALL).await, &["result", "task", "taskId"]);
-    player.set("tasks/result", r#"{"content":[],"structuredContent":{"session_id":"s1"}}"#);
+    auto_server.set("tasks/result", r#"{"content":[],"structuredContent":{"session_id":"s1"}}"#);
     let result = answer(&mine, &about("tasks/result", &shown)).await;
     assert!(result.contains("s1"), "{result}");
-    player.set("tools/call", r#"{"content":[]}"#);
+    auto_server.set("tools/call", r#"{"content":[]}"#);
     let close = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"close","arguments":{"session_id":"s1"}}}"#;
     assert!(answer(&other, close).await.contains("POLICY DENIED"));
     assert!(!answer(&mine, close).await.contains("POLICY DENIED"));
@@ -240,11 +241,11 @@ async fn what_a_task_yields_belongs_to_the_grant_before_it_sees_the_result() {
 
 #[tokio::test(start_paused = true)]
 async fn tasks_of_the_extension_are_followed_by_their_own_grant_alone() {
-    let player = Player::modern(DISCOVERED, &["t"]);
-    player.set("tools/call", r#"{"resultType":"task","taskId":"t1","status":"working"}"#);
-    let bed = Bed::new();
-    bed.apply([bed.played(settings("files"), &player)]);
-    let client = Client { grant: grant("mine", OPEN), ..Client::of_files(&bed) };
+    let auto_server = AutoServer::modern(DISCOVERED, &["t"]);
+    auto_server.set("tools/call", r#"{"resultType":"task","taskId":"t1","status":"working"}"#);
+    let harness = Harness::new();
+    harness.apply([harness.played(settings("files"), &auto_server)]);
+    let client = Client { grant: grant("mine", OPEN), ..Client::of_files(&harness) };
     let thief = Client { grant: grant("other", OPEN), ..client.clone() };
     let made = client.ask(&ask_newer("tools/call", r#""name":"t""#)).answer().await;
     let shown = part(&made, &["result", "taskId"]);
@@ -259,7 +260,7 @@ async fn tasks_of_the_extension_are_followed_by_their_own_grant_alone() {
     assert!(thief.refusal(&listen(&own)).await.contains("no such task"));
     let mut reply = client.ask(&listen(&own));
     let heard = loop {
-        let sent = player.waiting("subscriptions/listen").await;
+        let sent = auto_server.waiting("subscriptions/listen").await;
         if sent.body.contains("taskIds") {
             break sent;
         }

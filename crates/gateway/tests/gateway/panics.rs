@@ -8,13 +8,14 @@ use toolgate_gateway::Endpoint;
 use toolgate_json::peek;
 use toolgate_session::SessionSettings;
 
-use crate::bed::{Agent, Bed, Counted, Reply, Seen, limits, settings};
+use crate::auto_server::AutoServer;
 use crate::client::{Client, ask_as};
 use crate::dial_in_program::DialInBed;
 use crate::faulty::{Fault, FaultyStore, Plan};
-use crate::office::Office;
-use crate::player::Player;
+use crate::harness::{Agent, Counted, Harness, limits, settings};
+use crate::reply::{Reply, Seen};
 use crate::script::{Kind, Peer, settle};
+use crate::test_admission::TestAdmission;
 
 /// A tool of a session, and a built-in.
 const TOOLS: [&str; 2] = ["find", "my_permissions"];
@@ -51,15 +52,15 @@ fn rows_of(rows: &[Row], tool: &str) -> Vec<String> {
     said.collect()
 }
 
-async fn is_recorded(office: &Office, tool: &str) {
-    let rows = office.rows_by(2).await;
+async fn is_recorded(test_admission: &TestAdmission, tool: &str) {
+    let rows = test_admission.rows_by(2).await;
     assert_eq!(rows_of(&rows, tool), ["intent", "unknown unknown"]);
 }
 
 /// A gateway where a program with the tool `find` has dialled in. Its driver is about to panic, and
 /// so is the store when a built-in looks at what was used.
-async fn panicking() -> (Bed, Agent) {
-    let (bed, plan) = with_faulty_store();
+async fn panicking() -> (Harness, Agent) {
+    let (harness, plan) = with_faulty_store();
     let random = {
         let plan = plan.clone();
         move || {
@@ -67,18 +68,19 @@ async fn panicking() -> (Bed, Agent) {
             Some(1)
         }
     };
-    let dial_in = DialInBed::of(bed, SessionSettings::default(), random);
+    let dial_in = DialInBed::of(harness, SessionSettings::default(), random);
     let _program = dial_in.register("u", "find").await;
     let agent = dial_in.agent().await;
     plan.set(Some(Fault::CalleePanics));
-    (dial_in.bed, agent)
+    (dial_in.harness, agent)
 }
 
-fn with_faulty_store() -> (Bed, Plan) {
+fn with_faulty_store() -> (Harness, Plan) {
     let (ids, plan) = (Arc::new(Counted::new()), Plan::default());
-    let office =
-        Office::through(ids.clone(), |store| Arc::new(FaultyStore(store, plan.clone())) as _);
-    (Bed::with(ids, office, limits()), plan)
+    let test_admission = TestAdmission::through(ids.clone(), |store| {
+        Arc::new(FaultyStore(store, plan.clone())) as _
+    });
+    (Harness::with(ids, test_admission, limits()), plan)
 }
 
 fn events(all: Vec<Seen>) -> Vec<String> {
@@ -92,16 +94,16 @@ fn events(all: Vec<Seen>) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn a_call_alone_that_panics_is_answered_and_recorded() {
     for tool in TOOLS {
-        let (bed, agent) = panicking().await;
+        let (harness, agent) = panicking().await;
         is_internal_error(&agent.ask(&call(7, tool)).answer().await, "7");
-        is_recorded(&bed.office, tool).await;
+        is_recorded(&harness.test_admission, tool).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_in_a_batch_that_panics_is_answered_and_recorded() {
     for tool in TOOLS {
-        let (bed, agent) = panicking().await;
+        let (harness, agent) = panicking().await;
         let ping = r#"{"jsonrpc":"2.0","id":8,"method":"ping"}"#;
         let batch = format!("[{},{ping}]", call(7, tool));
         let mut answers = events(agent.batch(&batch).await.unwrap().all().await);
@@ -109,76 +111,76 @@ async fn a_call_in_a_batch_that_panics_is_answered_and_recorded() {
         let [first, second] = answers.as_slice() else { panic!("{answers:?}") };
         is_internal_error(first, "7");
         assert_eq!(second, r#"{"jsonrpc":"2.0","id":8,"result":{}}"#);
-        is_recorded(&bed.office, tool).await;
+        is_recorded(&harness.test_admission, tool).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_detached_call_that_panics_is_answered_on_its_stream_and_recorded() {
     for tool in TOOLS {
-        let (bed, agent) = panicking().await;
+        let (harness, agent) = panicking().await;
         let detached = agent.call(&call(7, tool));
         let mut attached = agent.session.stream(&detached);
         drop(detached);
         let reading = Reply::reading(|events| async move {
             while let toolgate_gateway::event_buffer::Next::Event(_, body) = attached.next().await {
-                drop(events.send(Seen::Event(crate::bed::string(&body))));
+                drop(events.send(Seen::Event(crate::reply::string(&body))));
             }
         });
         is_internal_error(&reading.answer().await, "7");
-        is_recorded(&bed.office, tool).await;
-        assert!(bed.gateway.tasks().is_empty(), "a stop would wait for it");
+        is_recorded(&harness.test_admission, tool).await;
+        assert!(harness.gateway.tasks().is_empty(), "a stop would wait for it");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_sessionless_call_that_panics_is_answered_and_recorded() {
     for tool in TOOLS {
-        let (bed, _) = panicking().await;
-        let client = Client::of(&bed, Endpoint::All);
+        let (harness, _) = panicking().await;
+        let client = Client::of(&harness, Endpoint::All);
         let reply = client.ask(&ask_as("\"a\"", "tools/call", &params(tool)));
         let all = reply.all().await;
         let [Seen::Body(answer, _) | Seen::Event(answer)] = all.as_slice() else {
             panic!("not one answer but {all:?}")
         };
         is_internal_error(answer, "\"a\"");
-        is_recorded(&bed.office, tool).await;
+        is_recorded(&harness.test_admission, tool).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_waits_for_its_row_is_not_lost_to_a_panic() {
-    let player = Player::with_tools(&["open"]);
-    let bed = Bed::new();
-    bed.office.enforce(
+    let auto_server = AutoServer::with_tools(&["open"]);
+    let harness = Harness::new();
+    harness.test_admission.enforce(
         "version: \"1\"\ndefault: allow\ntools: { open: { yields: { job: result.id } } }\n",
     );
-    bed.apply([bed.played(settings("files"), &player)]);
-    let agent = bed.agent().await;
+    harness.apply([harness.played(settings("files"), &auto_server)]);
+    let agent = harness.agent().await;
     for is_batch in [false, true] {
         let reply = if is_batch {
             agent.batch(&format!("[{}]", call(7, "open"))).await.unwrap()
         } else {
             agent.ask(&call(7, "open"))
         };
-        let sent = player.waiting("tools/call").await;
-        bed.office.clock.set_broken(true);
+        let sent = auto_server.waiting("tools/call").await;
+        harness.test_admission.clock.set_broken(true);
         sent.answer(r#"{"content":[],"structuredContent":{"id":"7"}}"#);
         is_internal_error(&reply.answer().await, "7");
-        bed.office.clock.set_broken(false);
+        harness.test_admission.clock.set_broken(false);
     }
     settle().await;
-    let rows = bed.office.rows_by(4).await;
+    let rows = harness.test_admission.rows_by(4).await;
     let rows = rows_of(&rows, "open");
     assert_eq!(rows.iter().filter(|row| *row == "unknown unknown").count(), 2, "{rows:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_parked_call_that_panics_is_answered_with_the_next_request() {
-    let (bed, plan) = with_faulty_store();
+    let (harness, plan) = with_faulty_store();
     let mut peer = Peer::new(Kind::Child);
-    bed.apply([bed.server(settings("files"), &peer)]);
-    let client = Client { capabilities: r#"{"elicitation":{}}"#, ..Client::of_files(&bed) };
+    harness.apply([harness.server(settings("files"), &peer)]);
+    let client = Client { capabilities: r#"{"elicitation":{}}"#, ..Client::of_files(&harness) };
     let mut reply = client.ask(&ask_as("1", "tools/call", &params("bad")));
     let mut line = peer.line().await;
     line.next().await.say(
@@ -194,29 +196,30 @@ async fn a_parked_call_that_panics_is_answered_with_the_next_request() {
     let told = (part(&["id"]), part(&["result", "_meta", "error_code"]));
     assert_eq!(told, ("2", r#""outcome_unknown""#), "{answer}");
     assert!(line.rest().await.iter().all(|body| !body.contains("accept")), "nothing continues");
-    let rows = bed.office.rows_by(2).await;
+    let rows = harness.test_admission.rows_by(2).await;
     assert_eq!(rows_of(&rows, "bad"), ["intent", "input_required unknown"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_task_whose_end_panics_gives_its_place_back_and_is_recorded() {
-    let player = Player::with_tools(&["t"]);
-    player.set("tools/call", r#"{"task":{"taskId":"t1","status":"working"}}"#);
-    let bed = Bed::new();
-    bed.office
+    let auto_server = AutoServer::with_tools(&["t"]);
+    auto_server.set("tools/call", r#"{"task":{"taskId":"t1","status":"working"}}"#);
+    let harness = Harness::new();
+    harness
+        .test_admission
         .enforce("version: \"1\"\ndefault: allow\ntools:\n  t: { concurrency: { max: 1 } }\n");
-    bed.apply([bed.played(settings("files"), &player)]);
-    let agent = bed.agent().await;
+    harness.apply([harness.played(settings("files"), &auto_server)]);
+    let agent = harness.agent().await;
     let create =
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","task":{}}}"#;
     for _ in 0..2 {
         let created = agent.ask(create).answer().await;
         assert!(peek(&created, &["result", "task"]).unwrap().is_some(), "{created}");
-        bed.office.clock.set_broken(true);
-        player.say(r#"{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"t1","status":"failed"}}"#);
+        harness.test_admission.clock.set_broken(true);
+        auto_server.say(r#"{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"t1","status":"failed"}}"#);
         settle().await;
-        bed.office.clock.set_broken(false);
+        harness.test_admission.clock.set_broken(false);
     }
-    let rows = bed.office.rows_by(4).await;
+    let rows = harness.test_admission.rows_by(4).await;
     assert_eq!(rows_of(&rows, "t"), ["intent", "unknown unknown", "intent", "unknown unknown"]);
 }

@@ -1,11 +1,11 @@
-//! A new configuration: what is unchanged goes on, what changed is opened anew on use.
+//! Reloads: unchanged servers continue, changed ones are opened again on use.
 
 use std::time::Duration;
 
 use toolgate_gateway::{Instances, NotOpened, ServerSettings};
 use toolgate_json::peek;
 
-use crate::bed::{Bed, INITIALIZE, settings, shared};
+use crate::harness::{Harness, INITIALIZE, settings, shared};
 use crate::script::{Kind, Peer, WELCOME, settle};
 
 const ASK: &str = r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#;
@@ -14,16 +14,16 @@ const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":1}"#;
 #[tokio::test(start_paused = true)]
 async fn an_unchanged_server_keeps_its_links() {
     for settings in [settings("files"), shared("files")] {
-        let (bed, mut peer) = Bed::of(settings, Peer::new(Kind::Child));
-        let (agent, mut line) = bed.agent_on(&mut peer).await;
+        let (harness, mut peer) = Harness::of(settings, Peer::new(Kind::Child));
+        let (agent, mut line) = harness.agent_on(&mut peer).await;
         let other = Peer::new(Kind::Child);
-        let unchanged = bed.gateway.server("files").unwrap();
-        bed.apply([bed.server(crate::bed::settings("other"), &other), unchanged]);
+        let unchanged = harness.gateway.server("files").unwrap();
+        harness.apply([harness.server(crate::harness::settings("other"), &other), unchanged]);
         let reply = agent.ask(ASK);
         line.next().await.answer("1");
         assert_eq!(reply.answer().await, ANSWER);
         assert_eq!((peer.tried(), other.tried()), (1, 0));
-        assert!(bed.open("other", INITIALIZE).await.is_ok());
+        assert!(harness.open("other", INITIALIZE).await.is_ok());
     }
 }
 
@@ -31,12 +31,12 @@ async fn an_unchanged_server_keeps_its_links() {
 async fn a_changed_server_is_opened_anew_while_a_call_ends_on_the_old_one() {
     for settings in [settings("files"), shared("files")] {
         for kind in [Kind::Child, Kind::Http] {
-            let (bed, mut old) = Bed::of(settings.clone(), Peer::new(kind));
-            let (agent, mut old_line) = bed.agent_on(&mut old).await;
+            let (harness, mut old) = Harness::of(settings.clone(), Peer::new(kind));
+            let (agent, mut old_line) = harness.agent_on(&mut old).await;
             let running = agent.ask(ASK);
             let sent = old_line.next().await;
             let mut new = Peer::new(kind);
-            bed.apply([bed.server(settings.clone(), &new)]);
+            harness.apply([harness.server(settings.clone(), &new)]);
             settle().await;
             assert_eq!(new.tried(), 0, "nobody needs it yet");
 
@@ -64,12 +64,12 @@ async fn a_changed_server_is_opened_anew_while_a_call_ends_on_the_old_one() {
 
 #[tokio::test(start_paused = true)]
 async fn what_runs_on_the_old_one_can_be_cancelled_and_asked() {
-    let (bed, mut old) = Bed::one(Kind::Http);
-    let (agent, mut old_line) = bed.agent_on(&mut old).await;
+    let (harness, mut old) = Harness::one(Kind::Http);
+    let (agent, mut old_line) = harness.agent_on(&mut old).await;
     let mut running = agent.ask(ASK);
     let sent = old_line.next().await;
     let mut new = Peer::new(Kind::Http);
-    bed.apply([bed.server(settings("files"), &new)]);
+    harness.apply([harness.server(settings("files"), &new)]);
     let reply = agent.ask(r#"{"jsonrpc":"2.0","id":2,"method":"m"}"#);
     let mut new_line = new.line().await;
     let on_new = new_line.next().await;
@@ -94,16 +94,16 @@ async fn what_runs_on_the_old_one_can_be_cancelled_and_asked() {
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_leaves_takes_the_old_one_along_too() {
     for stops in [false, true] {
-        let (bed, mut old) = Bed::one(Kind::Child);
-        let (agent, mut line) = bed.agent_on(&mut old).await;
+        let (harness, mut old) = Harness::one(Kind::Child);
+        let (agent, mut line) = harness.agent_on(&mut old).await;
         let running = agent.ask(ASK);
         let _sent = line.next().await;
         let new = Peer::new(Kind::Child);
-        bed.apply([bed.server(settings("files"), &new)]);
+        harness.apply([harness.server(settings("files"), &new)]);
         if stops {
-            bed.gateway.drain(Duration::from_secs(1)).await;
+            harness.gateway.drain(Duration::from_secs(1)).await;
         } else {
-            bed.gateway.end(&agent.session);
+            harness.gateway.end(&agent.session);
             settle().await;
         }
         assert!(line.closed(), "stops: {stops}");
@@ -114,13 +114,13 @@ async fn an_agent_that_leaves_takes_the_old_one_along_too() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_listens_listens_to_the_new_one() {
-    let (bed, mut old) = Bed::one(Kind::Http);
-    let (agent, old_line) = bed.agent_on(&mut old).await;
+    let (harness, mut old) = Harness::one(Kind::Http);
+    let (agent, old_line) = harness.agent_on(&mut old).await;
     let mut general = agent.listen();
     settle().await;
     assert_eq!(old_line.listens(), 1);
     let mut new = Peer::new(Kind::Http);
-    bed.apply([bed.server(settings("files"), &new)]);
+    harness.apply([harness.server(settings("files"), &new)]);
     let reply = agent.ask(ASK);
     let mut line = new.line().await;
     line.next().await.answer("1");
@@ -134,30 +134,30 @@ async fn an_agent_that_listens_listens_to_the_new_one() {
 #[tokio::test(start_paused = true)]
 async fn a_removed_server_ends_its_sessions() {
     for settings in [settings("files"), shared("files")] {
-        let (bed, mut peer) = Bed::of(settings, Peer::new(Kind::Child));
-        let (agent, mut line) = bed.agent_on(&mut peer).await;
+        let (harness, mut peer) = Harness::of(settings, Peer::new(Kind::Child));
+        let (agent, mut line) = harness.agent_on(&mut peer).await;
         let (running, general) = (agent.ask(ASK), agent.listen());
         let sent = line.next().await;
-        bed.apply([]);
+        harness.apply([]);
         assert_eq!(general.all().await, []);
-        assert!(bed.session("files", agent.session.id()).is_none());
+        assert!(harness.session("files", agent.session.id()).is_none());
         let refusal = agent.try_call(ASK).err().expect("a refusal");
         assert!(refusal.message.contains("has ended"), "{}", refusal.message);
         assert_eq!(refusal.id.as_deref(), Some("1"));
-        assert!(matches!(bed.open("files", INITIALIZE).await, Err(NotOpened::UnknownServer)));
+        assert!(matches!(harness.open("files", INITIALIZE).await, Err(NotOpened::UnknownServer)));
         sent.answer("1");
         assert_eq!(running.answer().await, ANSWER);
         line.until_closed().await;
-        assert_eq!(bed.count("agent_sessions"), 0);
+        assert_eq!(harness.count("agent_sessions"), 0);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_no_longer_shared_is_opened_by_each_agent() {
-    let (bed, mut old) = Bed::of(shared("files"), Peer::new(Kind::Child));
-    let (agent, _old_line) = bed.agent_on(&mut old).await;
+    let (harness, mut old) = Harness::of(shared("files"), Peer::new(Kind::Child));
+    let (agent, _old_line) = harness.agent_on(&mut old).await;
     let mut new = Peer::new(Kind::Child);
-    bed.apply([bed.server(settings("files"), &new)]);
+    harness.apply([harness.server(settings("files"), &new)]);
     let reply = agent.ask(ASK);
     let mut line = new.line().await;
     line.next().await.answer("1");
@@ -170,13 +170,13 @@ async fn a_server_that_is_no_longer_shared_is_opened_by_each_agent() {
 #[tokio::test(start_paused = true)]
 async fn a_session_that_is_being_opened_gets_the_new_server() {
     for settings in [settings("files"), shared("files")] {
-        let (bed, mut old) = Bed::of(settings.clone(), Peer::silent(Kind::Child));
-        let opening = bed.opening("files");
+        let (harness, mut old) = Harness::of(settings.clone(), Peer::silent(Kind::Child));
+        let opening = harness.opening("files");
         let mut old_line = old.line().await;
         let sent = old_line.hello().await;
         let mut new = Peer::new(Kind::Child);
         let changed = ServerSettings { backs_off: true, ..settings };
-        bed.apply([bed.server(changed, &new)]);
+        harness.apply([harness.server(changed, &new)]);
         sent.answer(WELCOME);
         let agent = opening.await.unwrap().unwrap();
         old_line.until_closed().await;
@@ -189,14 +189,14 @@ async fn a_session_that_is_being_opened_gets_the_new_server() {
 #[tokio::test(start_paused = true)]
 async fn a_session_that_is_being_opened_is_not_if_its_server_goes() {
     for settings in [settings("files"), shared("files")] {
-        let (bed, mut old) = Bed::of(settings, Peer::silent(Kind::Child));
-        let opening = bed.opening("files");
+        let (harness, mut old) = Harness::of(settings, Peer::silent(Kind::Child));
+        let opening = harness.opening("files");
         let mut line = old.line().await;
         let sent = line.hello().await;
-        bed.apply([]);
+        harness.apply([]);
         sent.answer(WELCOME);
         assert!(matches!(opening.await.unwrap(), Err(NotOpened::UnknownServer)));
         line.until_closed().await;
-        assert_eq!(bed.count("agent_sessions"), 0);
+        assert_eq!(harness.count("agent_sessions"), 0);
     }
 }

@@ -1,7 +1,8 @@
-//! Scripted servers: what they are sent is handed to the test, and the test speaks for them.
+//! Scripted servers: the test receives their messages and answers for them.
 //!
-//! A [`Peer`] is the test's hand on one server, a [`Line`] on one channel to it, a [`Sent`] on one
-//! message that came over it.
+//! A [`Peer`] is one server, a [`Line`] one channel to it, a [`Sent`] one message on it.
+
+mod wire;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,11 +16,12 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_gateway::RelayWriter;
 use toolgate_gateway::channel::{
-    BoxFuture, Channel, Connector, Heads, Inbox, Outbound, Progress, RefusedStatus, SendError,
-    StatusClass,
+    BoxFuture, Channel, Connector, Heads, Inbox, Progress, RefusedStatus, SendError, StatusClass,
 };
 use toolgate_json::{peek, text};
 use toolgate_mcp::method;
+
+use self::wire::{Handle, Wire};
 
 /// A server's rejection with this HTTP status, classified as the edge does.
 pub(crate) fn refusal(number: u16, body: impl Into<Bytes>) -> SendError {
@@ -79,20 +81,6 @@ pub(crate) struct Script {
 pub(crate) struct Line {
     sent: mpsc::UnboundedReceiver<Sent>,
     wire: Arc<Wire>,
-}
-
-struct Wire {
-    kind: Kind,
-    welcome: Option<String>,
-    discover: Option<String>,
-    inbox: Arc<dyn Inbox>,
-    sent: mpsc::UnboundedSender<Sent>,
-    log: Mutex<Vec<String>>,
-    refusals: Mutex<VecDeque<SendError>>,
-    established: Mutex<Option<String>>,
-    listens: AtomicUsize,
-    dead: AtomicBool,
-    closing: CancellationToken,
 }
 
 /// A message that the gateway sent.
@@ -377,116 +365,6 @@ impl Sent {
             // Whoever sent it may have gone.
             drop(tell.send(verdict));
         }
-    }
-}
-
-impl Wire {
-    async fn send(
-        self: &Arc<Self>,
-        message: Outbound,
-        exchange: Arc<dyn Inbox>,
-    ) -> Result<(), SendError> {
-        crate::gate::watch(&message);
-        let body = String::from_utf8(message.body().to_vec()).unwrap();
-        if self.dead.load(Ordering::SeqCst) {
-            return Err(SendError::NotSent("the script has ended".to_owned()));
-        }
-        if message.last_look().is_some_and(|look| !look.allows()) {
-            return Err(SendError::NoLongerAllowed);
-        }
-        if let Some(error) = self.refusals.lock().pop_front() {
-            return Err(error);
-        }
-        let (tell, verdict) = oneshot::channel();
-        let verdict_of = Mutex::new(Some(tell));
-        let heads = message.heads().clone();
-        let sent = Sent { body, heads, wire: Arc::clone(self), exchange, verdict: verdict_of };
-        let method = sent.part(&["method"]).and_then(text).unwrap_or_default();
-        let unknown = || sent.say_error(-32601, "no such method");
-        if method == method::DISCOVER && self.discover.is_none() && self.welcome.is_some() {
-            // A server of an older protocol; tests look at what comes after.
-            unknown();
-            return Ok(());
-        }
-        self.log.lock().push(sent.body.clone());
-        match (method.as_ref(), &self.welcome, &self.discover) {
-            (method::INITIALIZE, Some(welcome), _) => {
-                sent.answer(welcome);
-                return Ok(());
-            }
-            (method::INITIALIZED, Some(_), _) => return Ok(()),
-            (method::INITIALIZE, None, Some(_)) => {
-                unknown();
-                return Ok(());
-            }
-            // The first one is a probe; whoever asks again wants the test's own answer.
-            (method::DISCOVER, _, Some(discover)) if self.log.lock().len() < 3 => {
-                sent.answer(discover);
-                return Ok(());
-            }
-            _ => {}
-        }
-        drop(method);
-        // A test that has dropped its line looks at nothing any more.
-        drop(self.sent.send(sent));
-        if self.kind == Kind::Child && message.expects_answer() {
-            // A fast child answers before its writer reports that the request was written.
-            for _ in 0..16 {
-                tokio::task::yield_now().await;
-            }
-        }
-        if self.kind != Kind::Http || !message.expects_answer() {
-            return Ok(());
-        }
-        let lost = |why: &str| Err(SendError::Lost(why.to_owned()));
-        tokio::select! {
-            verdict = verdict => verdict.unwrap_or_else(|_| lost("the script gave no answer")),
-            () = self.closing.cancelled() => lost("closed before the answer"),
-        }
-    }
-
-    fn die(&self, why: &str) {
-        if !self.dead.swap(true, Ordering::SeqCst) {
-            self.inbox.closed(why);
-        }
-    }
-}
-
-/// The gateway's hand on a wire; like a real channel it ends with it.
-struct Handle(Arc<Wire>);
-
-impl Channel for Handle {
-    fn send(
-        &self,
-        message: Outbound,
-        exchange: Arc<dyn Inbox>,
-    ) -> BoxFuture<'_, Result<(), SendError>> {
-        Box::pin(self.0.send(message, exchange))
-    }
-
-    fn established(&self, version: &str) {
-        *self.0.established.lock() = Some(version.to_owned());
-    }
-
-    fn exchange_per_request(&self) -> bool {
-        self.0.kind == Kind::Http
-    }
-
-    fn ends_server(&self) -> bool {
-        self.0.kind == Kind::Child
-    }
-
-    fn listen(&self) -> BoxFuture<'_, ()> {
-        self.0.listens.fetch_add(1, Ordering::SeqCst);
-        Box::pin(std::future::ready(()))
-    }
-
-    fn close(&self) -> BoxFuture<'_, ()> {
-        self.0.closing.cancel();
-        if self.0.kind == Kind::Child {
-            self.0.die("the process was ended");
-        }
-        Box::pin(std::future::ready(()))
     }
 }
 

@@ -1,17 +1,17 @@
-//! Servers that agents share: one channel, and nothing of one agent reaches another.
+//! Shared servers: one channel, and nothing of one agent reaches another.
 
 use std::time::Duration;
 
-use crate::bed::{Agent, Bed, INITIALIZE, shared};
+use crate::harness::{Agent, Harness, INITIALIZE, shared};
 use crate::script::{Kind, Line, Peer, settle};
 
 const ASK: &str = r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#;
 
-async fn two() -> (Bed, Peer, [Agent; 2], Line) {
-    let (bed, mut peer) = Bed::of(shared("files"), Peer::new(Kind::Child));
-    let agents = [bed.agent().await, bed.agent().await];
+async fn two() -> (Harness, Peer, [Agent; 2], Line) {
+    let (harness, mut peer) = Harness::of(shared("files"), Peer::new(Kind::Child));
+    let agents = [harness.agent().await, harness.agent().await];
     let line = peer.line().await;
-    (bed, peer, agents, line)
+    (harness, peer, agents, line)
 }
 
 fn note(method: &str, params: &str) -> String {
@@ -20,8 +20,8 @@ fn note(method: &str, params: &str) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn all_agents_speak_through_one_channel_that_toolgate_opened() {
-    let (bed, mut peer) = Bed::of(shared("files"), Peer::silent(Kind::Child));
-    let opening = [bed.opening("files"), bed.opening("files"), bed.opening("files")];
+    let (harness, mut peer) = Harness::of(shared("files"), Peer::silent(Kind::Child));
+    let opening = [harness.opening("files"), harness.opening("files"), harness.opening("files")];
     let mut line = peer.line().await;
     let probe = line.next().await;
     assert_eq!(probe.method(), "server/discover");
@@ -61,11 +61,11 @@ async fn an_agent_is_answered_in_its_own_version_at_most() {
     ];
     for (server, asked, expected) in table {
         let welcome = format!(r#"{{"a":1.0,"protocolVersion": "{server}","b":[]}}"#);
-        let (bed, _peer) =
-            Bed::of(shared("files"), Peer::with_welcome(Kind::Child, Some(&welcome)));
-        bed.agent().await;
+        let (harness, _peer) =
+            Harness::of(shared("files"), Peer::with_welcome(Kind::Child, Some(&welcome)));
+        harness.agent().await;
         let raw = INITIALIZE.replace("2025-11-25", asked);
-        let agent = bed.open("files", &raw).await.unwrap();
+        let agent = harness.open("files", &raw).await.unwrap();
         let result = format!(r#""result":{{"a":1.0,"protocolVersion": "{expected}","b":[]}}}}"#);
         assert!(agent.welcome.ends_with(&result), "{server} {asked}: {}", agent.welcome);
         let version = agent.session.version().map_or("2030-01-01", |version| version.as_str());
@@ -115,7 +115,7 @@ async fn an_updated_resource_concerns_its_subscribers() {
 
 #[tokio::test(start_paused = true)]
 async fn log_messages_reach_no_agent() {
-    let (bed, _peer, [one, two], mut line) = two().await;
+    let (harness, _peer, [one, two], mut line) = two().await;
     let (mut first, mut second) = (one.listen(), two.listen());
     let logged = note("message", r#"{"data":"what two asked for"}"#);
     line.say(&logged);
@@ -129,7 +129,7 @@ async fn log_messages_reach_no_agent() {
     sent.answer("1");
     reply.answer().await;
 
-    bed.gateway.end(&two.session);
+    harness.gateway.end(&two.session);
     settle().await;
     line.say(&logged);
     assert!(first.so_far().await.is_empty(), "it may be about one that has gone");
@@ -162,7 +162,7 @@ async fn questions_of_the_server_are_refused_and_pings_answered() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_channel_is_told_to_all_and_comes_up_for_the_next() {
-    let (bed, mut peer, [one, two], mut line) = two().await;
+    let (harness, mut peer, [one, two], mut line) = two().await;
     let (first, second) = (one.ask(ASK), two.ask(ASK));
     let _sent = (line.next().await, line.next().await);
     let mut general = one.listen();
@@ -173,7 +173,7 @@ async fn a_lost_channel_is_told_to_all_and_comes_up_for_the_next() {
         assert!(reply.answer().await.contains("outcome_unknown"));
     }
     // This time it is a new agent that brings it up.
-    let three = bed.agent().await;
+    let three = harness.agent().await;
     let mut again = peer.line().await;
     assert!(again.log().iter().any(|body| body.contains("notifications/initialized")));
     settle().await;
@@ -188,12 +188,12 @@ async fn a_lost_channel_is_told_to_all_and_comes_up_for_the_next() {
 #[tokio::test(start_paused = true)]
 async fn a_deserted_server_is_closed() {
     let idle = Duration::from_mins(30);
-    let (bed, mut peer, [one, two], mut line) = two().await;
+    let (harness, mut peer, [one, two], mut line) = two().await;
     let (a, b) = (one.listen(), two.listen());
-    bed.gateway.end(&one.session);
+    harness.gateway.end(&one.session);
     settle().await;
     for _ in 0..3 {
-        bed.gateway.sweep();
+        harness.gateway.sweep();
         tokio::time::advance(idle).await;
     }
     settle().await;
@@ -202,28 +202,28 @@ async fn a_deserted_server_is_closed() {
     // A call of an agent that has gone runs to its end.
     drop(two.call(ASK));
     let sent = line.next().await;
-    bed.gateway.end(&two.session);
+    harness.gateway.end(&two.session);
     settle().await;
-    bed.gateway.sweep();
+    harness.gateway.sweep();
     settle().await;
     assert!(!line.closed(), "only after a while");
     sent.answer("1");
     settle().await;
     tokio::time::advance(idle / 2).await;
     // Somebody who comes and goes begins the wait anew.
-    let three = bed.agent().await;
-    bed.gateway.end(&three.session);
+    let three = harness.agent().await;
+    harness.gateway.end(&three.session);
     settle().await;
     tokio::time::advance(idle / 2).await;
-    bed.gateway.sweep();
+    harness.gateway.sweep();
     settle().await;
     assert!(!line.closed());
     tokio::time::advance(idle).await;
-    bed.gateway.sweep();
+    harness.gateway.sweep();
     line.until_closed().await;
     drop((a, b, one, two, three));
 
-    let four = bed.agent().await;
+    let four = harness.agent().await;
     let reply = four.ask(ASK);
     peer.line().await.next().await.answer("1");
     reply.answer().await;
@@ -233,8 +233,8 @@ async fn a_deserted_server_is_closed() {
 #[tokio::test(start_paused = true)]
 async fn a_handshake_that_was_broken_off_leaves_nothing_behind() {
     let idle = Duration::from_mins(30);
-    let (bed, mut peer) = Bed::of(shared("files"), Peer::silent(Kind::Http));
-    let opening = bed.opening("files");
+    let (harness, mut peer) = Harness::of(shared("files"), Peer::silent(Kind::Http));
+    let opening = harness.opening("files");
     let mut line = peer.line().await;
     let _probe = line.next().await;
     opening.abort();
@@ -242,23 +242,23 @@ async fn a_handshake_that_was_broken_off_leaves_nothing_behind() {
     line.until_closed().await;
 
     peer.set_welcome(Some(crate::script::WELCOME));
-    let (agent, line) = bed.agent_on(&mut peer).await;
-    bed.gateway.end(&agent.session);
+    let (agent, line) = harness.agent_on(&mut peer).await;
+    harness.gateway.end(&agent.session);
     settle().await;
     for _ in 0..2 {
-        bed.gateway.sweep();
+        harness.gateway.sweep();
         tokio::time::advance(idle).await;
     }
     settle().await;
-    bed.gateway.sweep();
+    harness.gateway.sweep();
     line.until_closed().await;
 }
 
 /// What agents follow is asked for again, once for all of them, and of whoever has left nothing.
 #[tokio::test(start_paused = true)]
 async fn what_agents_follow_is_renewed_after_a_loss() {
-    let (bed, mut peer, [one, two], mut line) = two().await;
-    let three = bed.agent().await;
+    let (harness, mut peer, [one, two], mut line) = two().await;
+    let three = harness.agent().await;
     let ask = |what: &str, uri: &str| {
         let params = format!(r#"{{"uri":"file:///{uri}"}}"#);
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"resources/{what}","params":{params}}}"#)
@@ -272,7 +272,7 @@ async fn what_agents_follow_is_renewed_after_a_loss() {
     let reply = one.ask(&ask("unsubscribe", "c"));
     line.next().await.answer("{}");
     reply.answer().await;
-    bed.gateway.end(&three.session);
+    harness.gateway.end(&three.session);
     settle().await;
     line.break_off("it crashed");
     settle().await;

@@ -19,7 +19,7 @@ use toolgate_gateway::event_buffer::{First, Next};
 use toolgate_json::peek;
 use toolgate_mcp::{Incoming, Limits, Message, Payload, parse_agent, parse_server};
 
-use crate::bed::{Bed, INITIALIZE, shared};
+use crate::harness::{Harness, INITIALIZE, shared};
 use crate::script::{Kind, Line, Peer, Sent};
 
 const SERVERS: [(&str, Kind); 3] =
@@ -80,19 +80,19 @@ fn seed() -> u64 {
 
 impl Storm {
     async fn run(self) -> Tally {
-        let bed = Bed::new();
+        let harness = Harness::new();
         let stop = CancellationToken::new();
         let (mut servers, mut playing) = (Vec::new(), JoinSet::new());
         for (index, (name, kind)) in SERVERS.into_iter().enumerate() {
             let peer = Peer::new(kind);
-            servers.push(bed.server(shared(name), &peer));
+            servers.push(harness.server(shared(name), &peer));
             let dice = Dice::new(self.seed ^ index as u64);
             playing.spawn(serve(peer, dice, self.forgetful, stop.clone()));
         }
-        bed.apply(servers);
+        harness.apply(servers);
         let mut agents = JoinSet::new();
         for (agent, (name, _)) in (0..self.agents).zip(SERVERS.iter().cycle()) {
-            let session = bed.open(name, INITIALIZE).await.unwrap().session;
+            let session = harness.open(name, INITIALIZE).await.unwrap().session;
             agents.spawn(self.agent(agent, session));
         }
         let mut total = Tally::default();

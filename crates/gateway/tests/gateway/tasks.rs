@@ -1,15 +1,16 @@
-//! Tasks on `/mcp`: under ids that say where they are, for the grant that made them.
+//! Tasks on `/mcp`: their ids name the server and belong to the grant that created them.
 
 use std::sync::Arc;
 
 use toolgate_gateway::{Endpoint, Grant};
 use toolgate_json::{peek, text};
 
-use crate::bed::{Bed, INITIALIZE, Seen, settings};
+use crate::auto_server::AutoServer;
 use crate::client::{Client, ask};
-use crate::newer::DISCOVERED;
-use crate::office::policy;
-use crate::player::Player;
+use crate::harness::{Harness, INITIALIZE, settings};
+use crate::reply::Seen;
+use crate::sessionless_servers::DISCOVERED;
+use crate::test_admission::policy;
 
 const KEEPS: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{"list":{}}},"serverInfo":{"name":"s","version":"1"}}"#;
 
@@ -20,14 +21,15 @@ fn part(answer: &str, path: &[&str]) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_of_the_extension_is_found_where_it_was_made() {
-    let (one, two) = (Player::modern(DISCOVERED, &["t"]), Player::modern(DISCOVERED, &["t"]));
+    let (one, two) =
+        (AutoServer::modern(DISCOVERED, &["t"]), AutoServer::modern(DISCOVERED, &["t"]));
     let made = r#"{"resultType":"task","taskId":"t1","status":"working","x":1.0}"#;
-    for player in [&one, &two] {
-        player.set("tools/call", made);
+    for auto_server in [&one, &two] {
+        auto_server.set("tools/call", made);
     }
-    let bed = Bed::new();
-    bed.apply([bed.played(settings("one"), &one), bed.played(settings("two"), &two)]);
-    let client = Client::of(&bed, Endpoint::All);
+    let harness = Harness::new();
+    harness.apply([harness.played(settings("one"), &one), harness.played(settings("two"), &two)]);
+    let client = Client::of(&harness, Endpoint::All);
     let call = |tool: &str| ask("tools/call", &format!(r#""name":"{tool}""#));
     let answer = client.ask(&call("two__t")).answer().await;
     let shown = part(&answer, &["result", "taskId"]);
@@ -66,25 +68,25 @@ async fn a_task_of_the_extension_is_found_where_it_was_made() {
             assert!(refused.contains("-32602") && refused.contains("no such task"), "{refused}");
         }
     }
-    let alone = Client::of(&bed, Endpoint::Server("two".to_owned()));
+    let alone = Client::of(&harness, Endpoint::Server("two".to_owned()));
     let there = part(&alone.ask(&call("t")).answer().await, &["result", "taskId"]);
     assert_eq!(there, shown, "the same id on every endpoint");
 }
 
 #[tokio::test(start_paused = true)]
 async fn tasks_of_older_servers_are_listed_together() {
-    let (one, two) = (Player::welcoming(KEEPS, &["t"]), Player::welcoming(KEEPS, &["t"]));
+    let (one, two) = (AutoServer::welcoming(KEEPS, &["t"]), AutoServer::welcoming(KEEPS, &["t"]));
     let listed = r#"{"tasks":[{"taskId":"t1","status":"working"}]}"#;
-    for player in [&one, &two] {
-        player.set("tools/call", r#"{"task":{"taskId":"t1","status":"working"}}"#);
-        player.set("tasks/list", listed);
+    for auto_server in [&one, &two] {
+        auto_server.set("tools/call", r#"{"task":{"taskId":"t1","status":"working"}}"#);
+        auto_server.set("tasks/list", listed);
         let related =
             r#"{"content":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t1"}}}"#;
-        player.set("tasks/result", related);
+        auto_server.set("tasks/result", related);
     }
-    let bed = Bed::new();
-    bed.apply([bed.played(settings("one"), &one), bed.played(settings("two"), &two)]);
-    let agent = bed.open_all(INITIALIZE).await;
+    let harness = Harness::new();
+    harness.apply([harness.played(settings("one"), &one), harness.played(settings("two"), &two)]);
+    let agent = harness.open_all(INITIALIZE).await;
     assert!(agent.welcome.contains(r#""tasks":{"list":{}}"#), "{}", agent.welcome);
     let ask = |method: &str, params: &str| {
         let raw =
@@ -106,13 +108,13 @@ async fn tasks_of_older_servers_are_listed_together() {
 
 #[tokio::test(start_paused = true)]
 async fn what_becomes_of_a_task_is_told_under_the_id_that_was_shown() {
-    let (one, two) = (Player::welcoming(KEEPS, &["t"]), Player::welcoming(KEEPS, &["t"]));
-    for player in [&one, &two] {
-        player.set("tools/call", r#"{"task":{"taskId":"t1","status":"working"}}"#);
+    let (one, two) = (AutoServer::welcoming(KEEPS, &["t"]), AutoServer::welcoming(KEEPS, &["t"]));
+    for auto_server in [&one, &two] {
+        auto_server.set("tools/call", r#"{"task":{"taskId":"t1","status":"working"}}"#);
     }
-    let bed = Bed::new();
-    bed.apply([bed.played(settings("one"), &one), bed.played(settings("two"), &two)]);
-    let agent = bed.open_all(INITIALIZE).await;
+    let harness = Harness::new();
+    harness.apply([harness.played(settings("one"), &one), harness.played(settings("two"), &two)]);
+    let agent = harness.open_all(INITIALIZE).await;
     let mut general = agent.listen();
     let call = |server: &str| {
         let params = format!(r#"{{"name":"{server}__t","task":{{}}}}"#);
@@ -123,11 +125,11 @@ async fn what_becomes_of_a_task_is_told_under_the_id_that_was_shown() {
             r#"{{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{{"taskId":"{id}","status":"completed","x":1.0}}}}"#
         )
     };
-    for (server, player) in [("two", &two), ("one", &one)] {
+    for (server, auto_server) in [("two", &two), ("one", &one)] {
         let made = call(server).answer().await;
         let shown = part(&made, &["result", "task", "taskId"]);
         assert_ne!(shown, "t1");
-        player.say(&told("t1"));
+        auto_server.say(&told("t1"));
         assert_eq!(general.message().await, told(&shown), "of {server}");
     }
     // What names no task is nobody's.

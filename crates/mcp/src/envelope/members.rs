@@ -20,10 +20,10 @@ pub(super) struct Members<'a> {
     pub(super) params: Option<&'a str>,
     pub(super) result: Option<&'a str>,
     pub(super) error: Option<&'a str>,
-    /// Whether the result says `isError`, if that was seen on the way.
+    /// Whether the result has `isError: true`, if that was found.
     pub(super) is_error: Option<bool>,
     others: Vec<Other<'a>>,
-    /// The first thing wrong with the keys. Reading goes on, so that the id is found.
+    /// The first problem with the keys. Parsing continues, so that the id is found.
     fault: Option<Fault<'a>>,
     id_twice: bool,
 }
@@ -52,7 +52,7 @@ impl<'a> Members<'a> {
         self.others.iter().map(|other| other.value)
     }
 
-    /// The id under which a refusal can be answered.
+    /// The id under which a rejection can be answered.
     pub(super) fn request_id(&self) -> Option<&'a str> {
         let answer = self.result.is_some() || self.error.is_some();
         self.id.filter(|id| !answer && !self.id_twice && is_id(id))
@@ -100,8 +100,8 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Whether a raw value can be an id. A string with a lone surrogate cannot: two readers would not
-/// agree on whose answer it names.
+/// Whether a raw value can be an id. A string with a lone surrogate cannot: parsers disagree about
+/// its value.
 pub(crate) fn is_id(raw: &str) -> bool {
     match raw.as_bytes().first() {
         Some(b'"') => text(raw).is_some(),
@@ -117,7 +117,7 @@ pub(super) struct Elements<'f> {
 }
 
 impl Elements<'_> {
-    /// `None` if there are more than `max`; reading ends there.
+    /// `None` if there are more than `max`; parsing ends there.
     pub(super) fn read(json: &str, max: usize) -> Result<Option<Vec<&str>>, serde_json::Error> {
         let mut too_many = false;
         let mut reader = serde_json::Deserializer::from_str(json);

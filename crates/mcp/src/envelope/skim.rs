@@ -1,4 +1,4 @@
-//! Reads the members of a large message without looking into its large objects and arrays.
+//! Reads the members of a large message without parsing its large objects and arrays.
 
 use toolgate_json::peek::is_sound;
 use toolgate_json::walk::Walk;
@@ -8,8 +8,8 @@ use super::members::Members;
 #[cfg(test)]
 mod tests;
 
-/// The members of the object that `json` is. `None` if it is malformed; [`Members::read`] then tells
-/// what is wrong.
+/// The members of the object `json`. `None` if it is malformed; [`Members::read`] then finds the
+/// error.
 pub(super) fn skim(json: &str) -> Option<Members<'_>> {
     let mut members = Members::default();
     let mut walk = Walk::object(json).ok()?;

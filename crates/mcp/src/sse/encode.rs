@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use memchr::memchr2;
 
-/// An event; its data goes into one `data:` line per line. What a field cannot hold is left out:
-/// line breaks, and NUL in an id, for which a reader would ignore the whole id.
+/// An event; its data goes into one `data:` line per line. Characters that a field cannot hold
+/// are left out: line breaks, and NUL in an id, because a reader would ignore the whole id.
 pub fn event(id: Option<&str>, name: Option<&str>, data: &[u8]) -> Bytes {
     let fields = id.map_or(0, str::len) + name.map_or(0, str::len);
     let mut out = Vec::with_capacity(data.len() + fields + 32);
@@ -29,7 +29,7 @@ pub fn event(id: Option<&str>, name: Option<&str>, data: &[u8]) -> Bytes {
     Bytes::from(out)
 }
 
-/// An event with an id, empty data and perhaps a retry time: from here a client can come back.
+/// A priming event, with an id, empty data and an optional retry time: a client can resume after it.
 pub fn prime(id: &str, retry_ms: Option<u64>) -> Bytes {
     let mut out = Vec::with_capacity(id.len() + 48);
     field(&mut out, "id", id);
@@ -40,12 +40,12 @@ pub fn prime(id: &str, retry_ms: Option<u64>) -> Bytes {
     Bytes::from(out)
 }
 
-/// Tells the client after how many milliseconds to come back.
+/// After how many milliseconds the client reconnects.
 pub fn retry(ms: u64) -> Bytes {
     Bytes::from(format!("retry: {ms}\n\n"))
 }
 
-/// A comment, which keeps a silent stream open.
+/// A comment, which keeps an idle stream open.
 pub fn comment(text: &str) -> Bytes {
     let mut out = Vec::with_capacity(text.len() + 4);
     field(&mut out, "", text);

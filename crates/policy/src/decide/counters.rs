@@ -1,4 +1,4 @@
-//! The steps that count: repeats, `loop`, limits, calls in flight.
+//! The steps that use counters: repeats, `loop`, limits, calls in flight.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -95,7 +95,7 @@ impl<'p> Engine<'p, '_, '_> {
         }
     }
 
-    /// Amounts that are none deny, spent limits refuse, the rest is reserved.
+    /// Invalid amounts deny, spent limits refuse, the rest is reserved.
     pub(super) fn step_limits(&mut self) {
         let mut applied = Vec::new();
         let mut spent = Vec::new();
@@ -242,7 +242,7 @@ fn unreadable(rule: &Arc<str>, words: Words) -> Said {
     Said::denied(rule, text)
 }
 
-/// One counter is taken once a call, with the largest amount any of its limits asks for.
+/// A call takes each counter once, with the largest amount of its limits.
 fn share_amounts(applied: &mut [Applied<'_>]) {
     let mut largest: HashMap<String, Amount> = HashMap::new();
     for one in applied.iter() {
@@ -254,8 +254,8 @@ fn share_amounts(applied: &mut [Applied<'_>]) {
     }
 }
 
-/// One reservation for each counter, with the tightest `max`; what is enforced outweighs what is
-/// in shadow.
+/// Merges reservations into one per counter, with the lowest `max`; enforced ones take precedence
+/// over those in shadow.
 fn merge(reservations: Vec<Reservation>) -> Vec<Reservation> {
     let mut merged: Vec<Reservation> = Vec::with_capacity(reservations.len());
     let mut places: HashMap<String, usize> = HashMap::new();

@@ -1,10 +1,10 @@
-//! Everything of a decision that needs neither usage nor time: which entries apply, what their
-//! conditions make of the arguments, what amounts a call takes, and the digest of its arguments.
+//! The part of a decision that needs neither usage nor time: which entries apply, the results of their
+//! conditions, the amounts that a call takes, and the digest of its arguments.
 //!
-//! This is where the size of arguments costs time. It is done before a call is admitted and by
-//! itself; what is left to do inside the admitting transaction ([`super::conclude`]) is small.
+//! Its cost grows with the size of the arguments, so it runs before admission; the rest, which runs
+//! inside the admitting transaction ([`super::conclude`]), is small.
 //!
-//! Invariant: within the budget of a decision (`budget.rs`); what is beyond it is an error, which
+//! Invariant: it stays within the budget of a decision (`budget.rs`); exceeding it is an error, which
 //! denies.
 
 use smallvec::SmallVec;
@@ -26,10 +26,9 @@ pub struct Examined {
     /// Whether `hide` covers the tool.
     pub(super) hidden: bool,
     pub(super) entries: SmallVec<[Of; 4]>,
-    /// What is known of predicates and rules, entry by entry in the order of [`predicates`], then
-    /// its rules.
+    /// Results of predicates and rules, entry by entry in the order of [`predicates`], then its rules.
     known: SmallVec<[Known; 4]>,
-    /// What `increment_from` gives, in the order of [`increments`].
+    /// Amounts of `increment_from`, in the order of [`increments`].
     pub(super) amounts: SmallVec<[Counted; 2]>,
     /// The digest of the arguments, if a rule needs it and they have one.
     pub(super) digest: Option<Digest>,
@@ -39,7 +38,7 @@ pub struct Examined {
 #[derive(Debug)]
 pub(super) struct Of {
     pub(super) place: Place,
-    /// Where what is known of it begins.
+    /// The index of its first result.
     begins: usize,
 }
 
@@ -54,7 +53,7 @@ pub(super) enum List {
     ApproveIf,
 }
 
-/// Looks at a call, apart from what has been used and what time it is.
+/// Examines a call, without usage and time.
 pub fn examine(policy: &Policy, call: &Call<'_>) -> Examined {
     let places = policy.places(call);
     let hidden = policy.hides_call(call);
@@ -67,7 +66,7 @@ pub fn examine(policy: &Policy, call: &Call<'_>) -> Examined {
         digest: None,
     };
     examined.entries.extend(places.into_iter().map(|place| Of { place, begins: 0 }));
-    if hidden || is_refused_by_name(policy, &examined) {
+    if hidden || is_refused_by_name(policy, call, &examined) {
         return examined;
     }
     let facts = Facts::new(call);
@@ -93,7 +92,7 @@ pub fn examine(policy: &Policy, call: &Call<'_>) -> Examined {
 }
 
 impl Examined {
-    /// What is known of a predicate of an entry.
+    /// The result of a predicate of an entry.
     pub(super) fn predicate(&self, of: &Of, entry: &Entry, list: List, index: usize) -> &Known {
         let before = match list {
             List::Require => 0,
@@ -103,16 +102,17 @@ impl Examined {
         self.known.get(of.begins + before + index).unwrap_or(&Known::UNKNOWN)
     }
 
-    /// What is known of a rule of an entry.
+    /// The result of a rule of an entry.
     pub(super) fn rule(&self, of: &Of, entry: &Entry, index: usize) -> &Known {
         let before = entry.require.len() + entry.deny_if.len() + entry.approve_if.len();
         self.known.get(of.begins + before + index).unwrap_or(&Known::UNKNOWN)
     }
 }
 
-/// Whether nothing but the name decides, whatever the time is.
-fn is_refused_by_name(policy: &Policy, examined: &Examined) -> bool {
-    let (mut hidden, mut opened) = (false, policy.document.default_allow);
+/// Whether the name alone decides, at any time.
+fn is_refused_by_name(policy: &Policy, call: &Call<'_>, examined: &Examined) -> bool {
+    let opened = policy.document.default_allow || call.is_my_permissions();
+    let (mut hidden, mut opened) = (false, opened);
     for entry in examined.entries.iter().filter_map(|of| policy.entry(of.place)) {
         hidden |= entry.action == Some(Action::Hide) && entry.shadow == Shadow::No;
         opened |= entry.names;
@@ -149,9 +149,8 @@ fn reads_arguments(predicate: &Predicate) -> bool {
     conditions.iter().any(|c| c.path.root == Root::Args)
 }
 
-/// Intercept's conditions are true or false, but a rule that asks for a person must not be passed
-/// by because it was too much to look at, or because a key is spelled so that only the server finds
-/// it.
+/// Conditions of Intercept rules are true or false. But a rule that requires approval must not be
+/// skipped because the budget is spent, or because of a key that only the server finds.
 fn rule_known(rule: &Rule, facts: &Facts<'_>) -> Known {
     if facts.call.arguments.is_none() && intercept::reads_arguments(rule) {
         return Known::Skipped;

@@ -1,8 +1,7 @@
-//! What a predicate is before time and ownership are known: true, false, an error, or what is left
-//! to ask.
+//! Partial evaluation of predicates, before time and ownership are known.
 //!
-//! A condition on time is asked for every hour or weekday there is, one on ownership is put down as
-//! the values it asks for. So nothing of the arguments is needed any more when both are known.
+//! A condition on time is evaluated for every hour or weekday; one on ownership is reduced to the
+//! values it asks for. So the arguments are no longer needed when both become known.
 
 use std::borrow::Cow;
 
@@ -18,25 +17,25 @@ use crate::{
     usage::Claim,
 };
 
-/// What is known of a test.
+/// The result of a partial evaluation.
 #[derive(Debug)]
 pub(super) enum Known {
     False,
     True,
-    /// An error, in the words that the refusal says.
+    /// An error, with the text of the refusal.
     Error(Cow<'static, str>),
-    /// It cannot be said without arguments, and there are none.
+    /// It depends on arguments, and there are none.
     Skipped,
     Open(Box<Open>),
 }
 
-/// What is left to ask.
+/// A test that depends on time or ownership.
 #[derive(Debug)]
 pub(super) enum Open {
     All(Vec<Known>),
     Any(Vec<Known>),
     Not(Known),
-    /// Of every element of a list, of which there must be one.
+    /// All elements of a list, at least one.
     Every(Vec<Known>),
     /// One bit for each hour at which it holds.
     Hour(u32),
@@ -50,10 +49,10 @@ pub(super) enum Open {
     },
 }
 
-/// Most values of one predicate whose owner is looked up: each is a question to the store.
+/// Most values of one predicate whose owner is looked up, because each is a query to the store.
 const MAX_OWNED: usize = 256;
 
-/// What an answer depends on, when it is known.
+/// Everything that the remaining tests depend on.
 pub(super) struct Moment<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) usage: &'a dyn Usage,
@@ -61,7 +60,7 @@ pub(super) struct Moment<'a> {
     pub(super) zone: &'a TimeZone,
 }
 
-/// The truth of a test in the end.
+/// The final result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled<'k> {
     False,
@@ -88,7 +87,7 @@ pub(super) fn known(facts: &Facts<'_>, test: &Test, side: Side, depth: usize) ->
     }
 }
 
-/// Whether time or ownership takes part.
+/// Whether a test depends on time or ownership.
 fn waits(test: &Test) -> bool {
     match test {
         Test::All(tests) | Test::Any(tests) => tests.iter().any(waits),
@@ -107,7 +106,7 @@ fn at_every(
     open: fn(u32) -> Open,
 ) -> Known {
     if condition.op == Op::Owned {
-        // Of the hour or day that it is, whoever may own such a thing.
+        // Ownership of the current hour or day, if such an id exists.
         let at = |time: u32| {
             let time_text = time.to_string();
             let owner = owner(condition, &Value::Number(&time_text));
@@ -147,7 +146,7 @@ fn owned(facts: &Facts<'_>, condition: &Condition, side: Side, depth: usize) -> 
     }
 }
 
-/// Whether a value is the grant's.
+/// Whether the grant owns a value.
 fn owner(condition: &Condition, value: &Value<'_>) -> Known {
     let fault = |why| say::fault_text(Fault { condition, why });
     let Operand::Text(kind) = &condition.operand else { return Known::UNKNOWN };
@@ -160,11 +159,11 @@ fn owner(condition: &Condition, value: &Value<'_>) -> Known {
 }
 
 impl Known {
-    /// What is not known is an error.
+    /// What cannot be evaluated is an error.
     pub(super) const UNKNOWN: Known =
         Known::Error(Cow::Borrowed("the policy cannot decide this call"));
 
-    /// What it is at a moment.
+    /// Evaluates it at a moment.
     pub(super) fn at(&self, moment: &Moment<'_>) -> Settled<'_> {
         match self {
             Known::False => Settled::False,

@@ -1,4 +1,4 @@
-//! What rules say, and in which words the model reads it.
+//! The effects of rules, and their texts for the model.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::{
     truth::Fault,
 };
 
-/// Something a rule said against the call.
+/// The effect of a rule against the call.
 pub(super) struct Said {
     pub(super) effect: Effect,
     pub(super) refusal: Option<Refusal>,
@@ -20,7 +20,7 @@ pub(super) struct Said {
     pub(super) retry_after: Option<u64>,
 }
 
-/// Whether anybody is going to read what is said.
+/// Whether the text of an effect will be read; if not, it is not written.
 #[derive(Clone, Copy)]
 pub(super) struct Words {
     read: bool,
@@ -65,8 +65,8 @@ impl Said {
 }
 
 impl Engine<'_, '_, '_> {
-    /// Records what a rule says. The first enforced word is the verdict, so its text is made only
-    /// when nobody has spoken before. What is in shadow nobody reads.
+    /// Records the effect of a rule. The first enforced effect is the verdict, so only its text is
+    /// written. Texts of rules in shadow are never read.
     pub(super) fn say(
         &mut self,
         shadow: bool,
@@ -83,8 +83,8 @@ impl Engine<'_, '_, '_> {
     }
 }
 
-/// The strictest way to ask when several rules hold: most people, shortest times, and only
-/// approvers that every rule with approvers accepts.
+/// Merges several holds into the strictest one: most people, shortest times, and only approvers
+/// that every rule with approvers accepts.
 pub(super) fn merge_holds(holds: &[(&Approve, Arc<str>, bool)]) -> Option<Hold> {
     let mut enforced = holds.iter().filter(|(_, _, shadow)| !shadow);
     let (first, rule, _) = enforced.next()?;
@@ -112,7 +112,7 @@ pub(super) fn merge_holds(holds: &[(&Approve, Arc<str>, bool)]) -> Option<Hold> 
     Some(hold)
 }
 
-/// The text of a denial: the operator's words if there are some, and what to do.
+/// The text of a denial: the operator's text if there is one, and what to do.
 pub(super) fn worded(
     on_deny: Option<&str>,
     otherwise: impl FnOnce() -> String,
@@ -125,7 +125,7 @@ pub(super) fn worded(
 /// Most conditions of a predicate that a refusal shows.
 const SHOWN: usize = 8;
 
-/// A predicate that did not hold, or held, in words.
+/// The text for a predicate that failed, or matched.
 pub(super) fn predicate_text(predicate: &Predicate, tool: &str, required: bool) -> String {
     let mut conditions = Vec::new();
     predicate.test.conditions(&mut conditions);
@@ -169,7 +169,7 @@ fn scalar_text(scalar: &Scalar) -> String {
     }
 }
 
-/// A condition that has no truth, in words.
+/// The text for a condition that is an error.
 pub(super) fn fault_text(fault: Fault<'_>) -> String {
     let Fault { condition, why } = fault;
     let (path, op) = (&condition.path.text, condition.op.as_str());

@@ -39,6 +39,11 @@ pub(super) fn hidden<'e>(
     (false, would)
 }
 
+/// Whether an entry allows the tools it matches under `default: deny`.
+pub(super) fn names(entry: &Entry, now: Timestamp) -> bool {
+    entry.names && !entry.shadow.holds_at(now)
+}
+
 impl Engine<'_, '_, '_> {
     pub(super) fn shadow(&self, entry: &Entry) -> bool {
         entry.shadow.holds_at(self.now)
@@ -64,8 +69,10 @@ impl Engine<'_, '_, '_> {
 
     pub(super) fn step_default_deny(&mut self) -> bool {
         let call = self.call;
-        let named = |entry: &Entry| entry.names && !entry.shadow.holds_at(self.now);
+        let now = self.now;
+        let named = |entry: &Entry| names(entry, now);
         let opened = self.policy.document.default_allow
+            || call.is_my_permissions()
             || self.entries.iter().any(|(_, entry)| named(entry));
         if !opened {
             let rule = Arc::clone(&self.policy.words.default_deny);
@@ -142,7 +149,7 @@ impl Engine<'_, '_, '_> {
         });
     }
 
-    /// Intercept's rules: in order, the first that fails denies; approvals are collected.
+    /// Intercept rules, in order: the first that fails denies; approvals are collected.
     pub(super) fn step_rules(&mut self) {
         let (policy, usage, now) = (self.policy, self.usage, self.now);
         let state = |entry: &str, counter: &str, window: crate::Window| {
@@ -182,7 +189,7 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// Collects what holds; a predicate without truth denies.
+    /// Collects holds; a predicate that is an error denies.
     pub(super) fn step_approve(&mut self) {
         for &(of, entry) in self.entries {
             let shadow = self.shadow(entry);
@@ -203,7 +210,7 @@ impl Engine<'_, '_, '_> {
         }
     }
 
-    /// Holds for a person, unless one has answered or a standing exception covers the call.
+    /// Holds the call, unless a person has approved it or a standing exception covers it.
     pub(super) fn step_hold(&mut self) {
         if self.holds.is_empty() {
             return;
@@ -220,7 +227,7 @@ impl Engine<'_, '_, '_> {
         for (approve, rule, shadow) in self.holds.clone() {
             self.say(shadow, &rule, Effect::Hold, |words| {
                 let otherwise = || format!("`{tool}` needs the approval of a person");
-                let then = "repeat the very same call once it is approved";
+                let then = "this version of toolgate cannot ask a person, so the call is not sent";
                 let text = words.of(|| worded(approve.note.as_deref(), otherwise, then));
                 Said { refusal: None, ..Said::denied(&rule, text) }
             });

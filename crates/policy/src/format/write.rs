@@ -4,7 +4,7 @@ use super::{
     WIDTH,
     read::{Item, Layout, Value},
 };
-use crate::node::{Kind, Node};
+use crate::syntax::{self, Member, Node};
 
 pub(super) fn yaml(layout: &Layout) -> String {
     let mut out = String::new();
@@ -42,7 +42,7 @@ fn block(items: &[Item], keyed: bool, indent: usize, out: &mut String) {
     }
 }
 
-/// The comments above an item; those of a list element's first key stand above its dash.
+/// The comments above an item; those of a list element's first key go above its dash.
 fn comments(item: &Item, indent: usize, out: &mut String) {
     for comment in &item.above {
         pad(indent, out);
@@ -74,7 +74,7 @@ fn value(item: &Item, keyed: bool, indent: usize, out: &mut String) {
         Value::Text(text) => literal(text, indent, beside, out),
         Value::Scalar(_) => end(beside, out),
         Value::Map(items, _) if !keyed && beside.is_none() => {
-            // The first member stands on the dash's line.
+            // The first member is on the line of the dash.
             out.push(' ');
             let mut inner = String::new();
             block_of_element(items, indent + 1, &mut inner);
@@ -188,17 +188,17 @@ pub(super) fn json(root: &Node) -> String {
 fn json_node(node: &Node, indent: usize, before: usize, out: &mut String) {
     let line = json_line(node);
     let short = indent > 0 && 2 * indent + before + line.chars().count() < WIDTH;
-    let (open, close, parts) = match &node.kind {
-        Kind::List(items) if !short && !items.is_empty() => {
+    let (open, close, parts) = match node.value() {
+        syntax::Value::List(items) if !short && !items.is_empty() => {
             ('[', ']', items.iter().map(|item| (String::new(), item)).collect::<Vec<_>>())
         }
-        Kind::Map(members) if !short && !members.is_empty() => {
+        syntax::Value::Map(members) if !short && !members.is_empty() => {
             let key = |text: &String| {
                 let mut quoted = String::new();
                 toolgate_json::push_quoted(text, &mut quoted);
                 quoted + ": "
             };
-            ('{', '}', members.iter().map(|(k, v)| (key(&k.text), v)).collect())
+            ('{', '}', members.iter().map(|m| (key(&m.key.text), &m.value)).collect())
         }
         _ => {
             out.push_str(&line);
@@ -222,13 +222,13 @@ fn json_node(node: &Node, indent: usize, before: usize, out: &mut String) {
 }
 
 fn json_line(node: &Node) -> String {
-    match &node.kind {
-        Kind::List(items) => {
+    match node.value() {
+        syntax::Value::List(items) => {
             format!("[{}]", items.iter().map(json_line).collect::<Vec<_>>().join(", "))
         }
-        Kind::Map(members) if members.is_empty() => "{}".to_owned(),
-        Kind::Map(members) => {
-            let member = |(key, value): &(crate::node::Key, Node)| {
+        syntax::Value::Map([]) => "{}".to_owned(),
+        syntax::Value::Map(members) => {
+            let member = |Member { key, value }: &Member| {
                 let mut out = String::new();
                 toolgate_json::push_quoted(&key.text, &mut out);
                 format!("{out}: {}", json_line(value))

@@ -41,6 +41,28 @@ fn what_is_no_glob_is_refused() {
 }
 
 #[test]
+fn a_glob_is_shown_as_text_that_parses_to_it() {
+    for glob in [
+        "*",
+        "delete_*",
+        "a?c",
+        "[abc]x",
+        "[a-c]x",
+        "[!a-c]x",
+        "[a-]x",
+        "\\*",
+        "[\\]]",
+        "[\\!a]",
+        "торг_*",
+    ] {
+        let parsed = Glob::parse(glob).unwrap();
+        let shown = parsed.to_string();
+        assert_eq!(Glob::parse(&shown).unwrap(), parsed, "{glob} as {shown}");
+    }
+    assert_eq!(Glob::parse("trade_[a-z]?*").unwrap().to_string(), "trade_[a-z]?*");
+}
+
+#[test]
 fn literals_are_counted() {
     for (glob, literals, exact) in [
         ("*", 0, None),

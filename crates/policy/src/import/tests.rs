@@ -82,9 +82,9 @@ fn an_intercept_file_becomes_a_document_with_the_same_meaning() {
 fn every_intended_difference_is_told() {
     for fragment in [
         "`default: allow` is written out",
-        "belong to their tool and count all grants together",
-        "counters of `\"*\"` count all tools",
-        "nothing is given back when a server answers with an error",
+        "belong to their tool and count the calls of all grants",
+        "counters of `\"*\"` count the calls of all tools",
+        "counters are returned only if a call was never sent",
         "[POLICY DENIED]",
         "`require_approval` rule holds",
         "`approval_timeout`",
@@ -95,7 +95,7 @@ fn every_intended_difference_is_told() {
     assert!(!changed("version: \"1\"\ndefault: deny\n", "written out"));
     assert!(changed(
         "version: \"1\"\napprovals: { dedupe_window: 5m }\n",
-        "`approvals` is left out"
+        "`approvals` is dropped"
     ));
 }
 

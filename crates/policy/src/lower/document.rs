@@ -8,16 +8,17 @@ use super::{Reader, find, key_span, pointer};
 use crate::{
     Class, Code,
     model::{Document, Entry, Loop, Shadow, ToolKey},
-    node::{Key, Kind, Node},
     problem::nearest,
+    syntax::{Member, Node, Value, type_name},
 };
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "version",
     "description",
     "mode",
     "shadow_until",
     "default",
+    "list",
     "timezone",
     "hide",
     "loop",
@@ -30,7 +31,7 @@ const KEYS: [&str; 15] = [
     "tests",
 ];
 
-/// Reads a whole document.
+/// Lowers a whole document.
 pub(crate) fn document(reader: &mut Reader<'_, '_>, root: &Node) -> Option<Document> {
     let members = reader.fields(root, "a policy", &KEYS)?;
     reader.version(root, members);
@@ -45,6 +46,7 @@ pub(crate) fn document(reader: &mut Reader<'_, '_>, root: &Node) -> Option<Docum
     let document = Document {
         shadow: reader.shadow(members),
         default_allow,
+        list_all: reader.list_all(members),
         zone,
         zone_name,
         hide: find(members, "hide").map(|node| reader.hide(node)).unwrap_or_default(),
@@ -62,15 +64,15 @@ pub(crate) fn document(reader: &mut Reader<'_, '_>, root: &Node) -> Option<Docum
 }
 
 impl Reader<'_, '_> {
-    fn version(&mut self, root: &Node, members: &[(Key, Node)]) {
+    fn version(&mut self, root: &Node, members: &[Member]) {
         match find(members, "version") {
             None => self.missing(root.span, "the policy", "version", "version: \"1\""),
-            Some(Node { kind: Kind::String(text), .. }) if text == "1" => {}
+            Some(node) if matches!(node.value(), Value::Text("1")) => {}
             Some(node) => {
-                let got = match &node.kind {
-                    Kind::String(text) => format!("`{text}`"),
-                    Kind::Number(text) => format!("the number `{text}`"),
-                    _ => node.what().to_owned(),
+                let got = match node.value() {
+                    Value::Text(text) => format!("`{text}`"),
+                    Value::Number(text) => format!("the number `{text}`"),
+                    _ => type_name(node).to_owned(),
                 };
                 self.findings.add(
                     Code::Version,
@@ -82,7 +84,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn default_effect(&mut self, root: &Node, members: &[(Key, Node)]) -> bool {
+    fn default_effect(&mut self, root: &Node, members: &[Member]) -> bool {
         let words = [("allow", true), ("deny", false)];
         if let Some(node) = find(members, "default") {
             self.word(node, "default", &words).unwrap_or(false)
@@ -92,15 +94,21 @@ impl Reader<'_, '_> {
                     Code::NoDefault,
                     root.span,
                     "the policy has no `default`",
-                    "write `default: deny`, or `default: allow` if that is what you mean (Intercept means `allow` when it is left out)",
+                    "write `default: deny`, or `default: allow` (Intercept means `allow` if it is absent)",
                 );
                 false
             }
         }
     }
 
+    /// Whether `list: all` lists tools under `(default deny)` too.
+    fn list_all(&mut self, members: &[Member]) -> bool {
+        let words = [("allowed", false), ("all", true)];
+        find(members, "list").and_then(|node| self.word(node, "list", &words)).unwrap_or(false)
+    }
+
     /// `mode` and `shadow_until`, of a document or of an entry.
-    pub(super) fn shadow(&mut self, members: &[(Key, Node)]) -> Shadow {
+    pub(super) fn shadow(&mut self, members: &[Member]) -> Shadow {
         let words = [("enforce", false), ("shadow", true)];
         let shadow =
             find(members, "mode").and_then(|node| self.word(node, "mode", &words)).unwrap_or(false);
@@ -112,7 +120,7 @@ impl Reader<'_, '_> {
                 Code::ShadowUntil,
                 key_span(members, "shadow_until"),
                 "`shadow_until` without `mode: shadow`",
-                "add `mode: shadow`, or take the date away",
+                "add `mode: shadow`, or remove the date",
             );
         }
         match self.string(node, "shadow_until").map(date) {
@@ -121,7 +129,7 @@ impl Reader<'_, '_> {
                 self.findings.add(
                     Code::Date,
                     node.span,
-                    "`shadow_until` is no date",
+                    "`shadow_until` is not a date",
                     "write `YYYY-MM-DD`, as in `2026-12-31`",
                 );
                 Shadow::No
@@ -130,11 +138,11 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn zone(&mut self, members: &[(Key, Node)]) -> (String, TimeZone) {
+    fn zone(&mut self, members: &[Member]) -> (String, TimeZone) {
         let utc = || ("UTC".to_owned(), TimeZone::UTC);
         let Some(node) = find(members, "timezone") else { return utc() };
         let Some(name) = self.name(node, "timezone") else { return utc() };
-        // Only IANA names: "local" or a POSIX string would depend on the machine.
+        // Only IANA names; "local" or a POSIX string would depend on the machine.
         if let (Ok(zone), true) = (TimeZone::get(name), name == "UTC" || name.contains('/')) {
             return (name.to_owned(), zone);
         }
@@ -157,7 +165,7 @@ impl Reader<'_, '_> {
                     Code::DuplicateHide,
                     item.span,
                     format!("`hide` has `{text}` twice"),
-                    "take one away, or write the tool that was meant",
+                    "remove one of them, or correct its name",
                 );
             }
             keys.extend(self.tool_key(text, item.span));
@@ -184,7 +192,7 @@ impl Reader<'_, '_> {
     fn classes(&mut self, node: &Node) -> Vec<(Class, Entry)> {
         let Some(members) = self.members(node, "classes") else { return Vec::new() };
         let mut classes = Vec::new();
-        for (key, node) in members {
+        for Member { key, value: node } in members {
             let Some(class) = self.class(&key.text, key.span) else { continue };
             let pointer = pointer("/classes", &key.text);
             if let Some(entry) = self.entry(node, &pointer, super::entry::Place::Class) {
@@ -198,7 +206,7 @@ impl Reader<'_, '_> {
     fn tools(&mut self, node: &Node) -> Vec<(ToolKey, Box<Entry>)> {
         let Some(members) = self.members(node, "tools") else { return Vec::new() };
         let mut tools = Vec::new();
-        for (key, node) in members {
+        for Member { key, value: node } in members {
             let tool_key = self.tool_key(&key.text, key.span);
             let pointer = pointer("/tools", &key.text);
             let entry = self.entry(node, &pointer, super::entry::Place::Tool(&key.text));

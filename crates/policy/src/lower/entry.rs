@@ -1,4 +1,4 @@
-//! Entries: what `tools`, `classes` and `all_tools` may hold.
+//! Entries of `tools`, `classes` and `all_tools`.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use super::{Reader, find, key_span, pointer};
 use crate::{
     Code, Window,
     model::{Action, Approve, Concurrency, Entry, Increment, Limit, Repeats, Scope},
-    node::{Key, Kind, Node},
+    syntax::{Member, Node, Value, type_name},
 };
 
-/// Where an entry stands; not every key has a place everywhere.
+/// The position of an entry; not every key is allowed in each.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place<'k> {
     AllTools,
@@ -70,8 +70,8 @@ impl Reader<'_, '_> {
         Some(entry)
     }
 
-    fn entry_keys(&mut self, members: &[(Key, Node)], base: &str, place: Place<'_>) {
-        for (key, _) in members {
+    fn entry_keys(&mut self, members: &[Member], base: &str, place: Place<'_>) {
+        for Member { key, .. } in members {
             let name = key.text.as_str();
             let misplaced = match place {
                 Place::Tool(_) => false,
@@ -82,14 +82,14 @@ impl Reader<'_, '_> {
                 self.findings.add(
                     Code::Spend,
                     key.span,
-                    "`spend` is not supported: toolgate never reads prices out of a server's answers",
+                    "`spend` is not supported: toolgate does not read prices from results",
                     "limit the argument that carries the amount: `limits: [{ counter: spend, window: day, max: 50, increment_from: args.amount }]`",
                 );
             } else if misplaced {
                 self.findings.add(
                     Code::Misplaced,
                     key.span,
-                    format!("`{name}` has no place in `{base}`"),
+                    format!("`{name}` is not allowed in `{base}`"),
                     "write it under the tool it is about, in `tools`",
                 );
             } else if !KEYS.contains(&name) {
@@ -98,7 +98,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn action(&mut self, members: &[(Key, Node)], entry: &mut Entry) {
+    fn action(&mut self, members: &[Member], entry: &mut Entry) {
         let words = [
             ("allow", Action::Allow),
             ("deny", Action::Deny),
@@ -116,7 +116,7 @@ impl Reader<'_, '_> {
                     Code::Contradiction,
                     key_span(members, "reason"),
                     "`reason` without `action: deny`",
-                    "add `action: deny`, or say it in `on_deny` of the rule that denies",
+                    "add `action: deny`, or use `on_deny` of the rule that denies",
                 );
             }
         }
@@ -126,22 +126,22 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn approve(&mut self, members: &[(Key, Node)], base: &str) -> Option<Approve> {
+    fn approve(&mut self, members: &[Member], base: &str) -> Option<Approve> {
         let node = find(members, "approve")?;
         let keys = ["wait", "expires", "approvers", "people", "note"];
         let fields = self.fields(node, "`approve`", &keys)?;
         let mut approve = default_approve(base);
-        if let Some(wait) = find(fields, "wait").and_then(|n| self.window(n, "wait")) {
-            approve.wait = wait;
+        if let Some(node) = find(fields, "wait") {
+            approve.wait = self.wait(node);
         }
         if let Some(expires) = find(fields, "expires").and_then(|n| self.window(n, "expires")) {
             approve.expires = expires;
         }
-        if approve.wait > approve.expires {
+        if approve.wait > Some(approve.expires) {
             self.findings.add(
                 Code::Contradiction,
                 node.span,
-                "the call would wait longer than its approval lives",
+                "the call would wait longer than its approval is valid",
                 "make `expires` at least as long as `wait`",
             );
         }
@@ -155,7 +155,15 @@ impl Reader<'_, '_> {
         Some(approve)
     }
 
-    fn concurrency(&mut self, members: &[(Key, Node)], base: &str) -> Option<Concurrency> {
+    /// A duration; `None` for zero, and after a report.
+    fn wait(&mut self, node: &Node) -> Option<Window> {
+        if let Value::Text("0s" | "0m" | "0h" | "0d") | Value::Number("0") = node.value() {
+            return None;
+        }
+        self.window(node, "wait")
+    }
+
+    fn concurrency(&mut self, members: &[Member], base: &str) -> Option<Concurrency> {
         let node = find(members, "concurrency")?;
         let fields = self.fields(node, "`concurrency`", &["max", "scope"])?;
         let scope = find(fields, "scope")
@@ -169,12 +177,12 @@ impl Reader<'_, '_> {
         Some(Concurrency { rule: pointer(base, "concurrency"), max, scope })
     }
 
-    fn repeats(&mut self, members: &[(Key, Node)], base: &str) -> Option<Repeats> {
+    fn repeats(&mut self, members: &[Member], base: &str) -> Option<Repeats> {
         let window = self.window(find(members, "unless_seen_within")?, "unless_seen_within")?;
         Some(Repeats { rule: pointer(base, "unless_seen_within"), window })
     }
 
-    fn limits(&mut self, members: &[(Key, Node)], base: &str) -> Vec<Limit> {
+    fn limits(&mut self, members: &[Member], base: &str) -> Vec<Limit> {
         let mut limits = Vec::new();
         if let Some(node) = find(members, "limits") {
             for item in self.list(node, "limits") {
@@ -202,8 +210,8 @@ impl Reader<'_, '_> {
 
     /// `"30/minute"` or `{ max: 30, window: minute }`.
     fn rate(&mut self, node: &Node) -> Option<(crate::Amount, Window)> {
-        match &node.kind {
-            Kind::String(text) => {
+        match node.value() {
+            Value::Text(text) => {
                 let parsed = text.split_once('/').and_then(|(count, window)| {
                     let count = count.trim().parse::<u64>().ok().filter(|n| *n > 0)?;
                     let window = Window::parse(window.trim()).filter(|w| w.is_calendar())?;
@@ -213,13 +221,13 @@ impl Reader<'_, '_> {
                     self.findings.add(
                         Code::RateLimit,
                         node.span,
-                        format!("`{text}` is no rate limit"),
+                        format!("`{text}` is not a rate limit"),
                         "write `\"30/minute\"`: a positive whole number, a slash and a window",
                     );
                 }
                 parsed
             }
-            Kind::Map(_) => {
+            Value::Map(_) => {
                 let fields = self.fields(node, "`rate_limit`", &["max", "window"])?;
                 let (Some(max), Some(window)) = (find(fields, "max"), find(fields, "window"))
                 else {
@@ -239,7 +247,7 @@ impl Reader<'_, '_> {
                 self.findings.add(
                     Code::RateLimit,
                     node.span,
-                    format!("`rate_limit` is {}", node.what()),
+                    format!("`rate_limit` is {}", type_name(node)),
                     "write `\"30/minute\"` or `{ max: 30, window: minute }`",
                 );
                 None
@@ -251,7 +259,7 @@ impl Reader<'_, '_> {
 pub(crate) fn default_approve(base: &str) -> Approve {
     Approve {
         rule: pointer(base, "approve"),
-        wait: Window::seconds(45).unwrap_or(Window::MINUTE),
+        wait: Window::seconds(45),
         expires: Window::seconds(30 * 60).unwrap_or(Window::HOUR),
         approvers: Vec::new(),
         people: 1,

@@ -4,14 +4,13 @@ use std::collections::HashMap;
 
 use super::{Reader, find, pointer};
 use crate::{
-    Amount, Code, Window,
+    Amount, Code, Span, Window,
     model::{Document, Entry, Increment, Limit, Scope},
-    node::{Key, Node},
     path::{Path, Root},
-    problem::Span,
+    syntax::{Member, Node},
 };
 
-/// Largest `max` of a sliding window: every call of it is remembered.
+/// Largest `max` of a sliding window, which stores every call.
 const SLIDING_MAX: u64 = 10_000;
 
 const KEYS: [&str; 8] =
@@ -77,7 +76,7 @@ impl Reader<'_, '_> {
             self.findings.add(
                 Code::BadCounter,
                 node.span,
-                format!("`{text}` is no counter name"),
+                format!("`{text}` is not a valid counter name"),
                 "write a name such as `calls`, `{tool}_rate` or `global.spend`",
             );
             return None;
@@ -92,7 +91,7 @@ impl Reader<'_, '_> {
             self.findings.add(
                 Code::Range,
                 node.span,
-                format!("`max` cannot be `{max}` where whole calls are counted"),
+                format!("`max` cannot be `{max}` for a limit that counts calls"),
                 "write a whole number, or count an argument with `increment_from`",
             );
             return None;
@@ -111,20 +110,20 @@ impl Reader<'_, '_> {
                 Code::ZeroMax,
                 node.span,
                 "a limit of zero admits nothing",
-                "write `action: deny` if that is meant",
+                "write `action: deny` to deny every call",
             );
         }
         Some(max)
     }
 
-    fn increment(&mut self, fields: &[(Key, Node)]) -> Option<Increment> {
+    fn increment(&mut self, fields: &[Member]) -> Option<Increment> {
         let (fixed, from) = (find(fields, "increment"), find(fields, "increment_from"));
         if let (Some(_), Some(node)) = (fixed, from) {
             self.findings.add(
                 Code::TwoIncrements,
                 node.span,
                 "the limit has both `increment` and `increment_from`",
-                "keep the one that is meant",
+                "keep one of them",
             );
         }
         if let Some(node) = from {
@@ -154,13 +153,13 @@ impl Reader<'_, '_> {
         self.findings.add(
             Code::BadPath,
             node.span,
-            format!("`{text}` gives several values"),
+            format!("`{text}` selects several values"),
             "name one argument, as in `args.amount` or `args.items[0].amount`",
         );
         None
     }
 
-    /// Twice the same name in one entry.
+    /// Reports counters of one entry that share a name.
     pub(super) fn duplicate_counters(&mut self, entry: &Entry) {
         let mut seen: HashMap<&str, Span> = HashMap::new();
         for limit in &entry.limits {
@@ -169,8 +168,8 @@ impl Reader<'_, '_> {
                 self.findings.add(
                     Code::DuplicateCounter,
                     limit.span,
-                    format!("the counter `{}` stands twice in `{}`", limit.counter, entry.pointer),
-                    format!("the first one is on line {line}: give one another name"),
+                    format!("duplicate counter `{}` in `{}`", limit.counter, entry.pointer),
+                    format!("the first one is on line {line}: rename one of them"),
                 );
             }
         }

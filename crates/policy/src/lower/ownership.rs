@@ -1,19 +1,18 @@
-//! `yields` and `ends`: whose an id is.
+//! `yields` and `ends`: ownership of ids.
 
 use super::{Reader, find};
 use crate::{
-    Code, Window,
+    Code, Span, Window,
     model::{Ends, Yield},
-    node::{Key, Kind, Node},
     path::{Path, Root},
-    problem::Span,
+    syntax::{Key, Member, Node, Value, type_name},
 };
 
 impl Reader<'_, '_> {
-    pub(super) fn yields(&mut self, members: &[(Key, Node)]) -> Vec<Yield> {
+    pub(super) fn yields(&mut self, members: &[Member]) -> Vec<Yield> {
         let Some(node) = find(members, "yields") else { return Vec::new() };
         let Some(kinds) = self.members(node, "yields") else { return Vec::new() };
-        kinds.iter().filter_map(|(kind, node)| self.yields_one(kind, node)).collect()
+        kinds.iter().filter_map(|kind| self.yields_one(&kind.key, &kind.value)).collect()
     }
 
     fn yields_one(&mut self, kind: &Key, node: &Node) -> Option<Yield> {
@@ -25,7 +24,7 @@ impl Reader<'_, '_> {
             by_identity: false,
             keep: week,
         };
-        if let Kind::Map(_) = node.kind {
+        if let Value::Map(_) = node.value() {
             let fields = self.fields(node, "`yields`", &["path", "shared", "scope", "for"])?;
             if let Some(flag) = find(fields, "shared") {
                 owned.shared = self.flag(flag, "shared")?;
@@ -48,21 +47,21 @@ impl Reader<'_, '_> {
         Some(owned)
     }
 
-    pub(super) fn ends(&mut self, members: &[(Key, Node)]) -> Vec<Ends> {
+    pub(super) fn ends(&mut self, members: &[Member]) -> Vec<Ends> {
         let Some(node) = find(members, "ends") else { return Vec::new() };
         let Some(kinds) = self.members(node, "ends") else { return Vec::new() };
         kinds
             .iter()
-            .filter_map(|(kind, node)| {
-                let path = self.owned_path(node, "args", Root::Args)?;
+            .filter_map(|Member { key: kind, value }| {
+                let path = self.owned_path(value, "args", Root::Args)?;
                 Some(Ends { kind: kind.text.clone(), path })
             })
             .collect()
     }
 
     fn owned_path(&mut self, node: &Node, word: &str, root: Root) -> Option<Path> {
-        let Kind::String(text) = &node.kind else {
-            self.bad_ownership(node.span, format!("{} is no path", node.what()), word);
+        let Value::Text(text) = node.value() else {
+            self.bad_ownership(node.span, format!("{} is not a path", type_name(node)), word);
             return None;
         };
         match Path::under(word, root, text) {

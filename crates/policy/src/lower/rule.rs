@@ -1,23 +1,22 @@
-//! Intercept's `rules`, checked as Intercept checks them and then some: a counter that would never
-//! count is an error here.
+//! Intercept `rules`, with Intercept's checks and one more: a counter that is never incremented is
+//! an error.
 
 use std::collections::HashSet;
 
 use super::{Reader, entry::default_approve, find, key_span, pointer};
 use crate::{
-    Amount, Code, Window,
+    Amount, Code, Span, Window,
     model::{
         Approve, Increment, Limit, Op, Operand, Rule, RuleCondition, RuleKind, RulePath, Scope,
     },
-    node::{Key, Kind, Node},
-    problem::Span,
     scalar::Scalar,
+    syntax::{Member, Node, Value},
 };
 
 const KEYS: [&str; 7] =
     ["name", "action", "on_deny", "conditions", "state", "rate_limit", "approval_timeout"];
 
-/// Operators Intercept has.
+/// Operators of Intercept rules.
 const OPS: [Op; 11] = [
     Op::Eq,
     Op::Neq,
@@ -40,11 +39,11 @@ struct State {
 }
 
 impl Reader<'_, '_> {
-    /// Finds all counters first, because a rule may read another tool's.
+    /// Collects all counters first, because a rule may read those of another tool.
     pub(super) fn collect_states(&mut self, tools: &Node) {
-        let Kind::Map(members) = &tools.kind else { return };
-        for (key, entry) in members {
-            let Some(Node { kind: Kind::List(rules), .. }) = entry.get("rules") else { continue };
+        let Value::Map(members) = tools.value() else { return };
+        for Member { key, value: entry } in members {
+            let Some(Value::List(rules)) = entry.get("rules").map(Node::value) else { continue };
             for rule in rules {
                 if let Some((counter, window)) = declared_state(rule) {
                     self.states.insert((key.text.clone(), counter), window);
@@ -53,7 +52,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    pub(super) fn rules(&mut self, members: &[(Key, Node)], base: &str, key: &str) -> Vec<Rule> {
+    pub(super) fn rules(&mut self, members: &[Member], base: &str, key: &str) -> Vec<Rule> {
         let Some(node) = find(members, "rules") else { return Vec::new() };
         let items = self.list(node, "rules");
         let mut rules: Vec<Rule> = Vec::with_capacity(items.len());
@@ -66,8 +65,8 @@ impl Reader<'_, '_> {
                 self.findings.add(
                     Code::DuplicateState,
                     item.span,
-                    format!("the state counter `{}` stands twice in `{base}`", limit.counter),
-                    "give one another name, or merge the two rules",
+                    format!("duplicate state counter `{}` in `{base}`", limit.counter),
+                    "rename one of them, or merge the two rules",
                 );
             }
             rules.push(rule);
@@ -126,16 +125,11 @@ impl Reader<'_, '_> {
         Some(made)
     }
 
-    fn rule_name(
-        &mut self,
-        node: &Node,
-        fields: &[(Key, Node)],
-        rate: Option<&Node>,
-    ) -> Option<String> {
+    fn rule_name(&mut self, node: &Node, fields: &[Member], rate: Option<&Node>) -> Option<String> {
         if let Some(name) = find(fields, "name") {
             return self.name(name, "name").map(str::to_owned);
         }
-        // Later Intercept files leave the name out of rate limits.
+        // Newer Intercept files omit the name of rate limits.
         if let Some((_, window)) = rate.and_then(rate_of) {
             return Some(format!("_rate_{window}"));
         }
@@ -143,16 +137,16 @@ impl Reader<'_, '_> {
             Code::RuleName,
             node.span,
             "rule must have a name",
-            "add `name: what it guards`; denials are reported by it",
+            "add a `name`; denials refer to it",
         );
         None
     }
 
-    /// Which keys go together.
-    fn rule_form(&mut self, span: Span, fields: &[(Key, Node)], kind: RuleKind) {
+    /// Reports keys that cannot be combined.
+    fn rule_form(&mut self, span: Span, fields: &[Member], kind: RuleKind) {
         let has = |name| find(fields, name).is_some();
-        let empty = match find(fields, "conditions") {
-            Some(Node { kind: Kind::List(items), .. }) => items.is_empty(),
+        let empty = match find(fields, "conditions").map(Node::value) {
+            Some(Value::List(items)) => items.is_empty(),
             Some(_) => false,
             None => true,
         };
@@ -185,7 +179,7 @@ impl Reader<'_, '_> {
 
     fn rule_approve(
         &mut self,
-        fields: &[(Key, Node)],
+        fields: &[Member],
         rule: &std::sync::Arc<str>,
         note: Option<&str>,
     ) -> Option<Approve> {
@@ -193,7 +187,7 @@ impl Reader<'_, '_> {
             Approve { rule: rule.clone(), note: note.map(str::to_owned), ..default_approve("") };
         if let Some(node) = find(fields, "approval_timeout") {
             approve.expires = self.window(node, "approval_timeout")?;
-            approve.wait = approve.wait.min(approve.expires);
+            approve.wait = approve.wait.min(Some(approve.expires));
         }
         Some(approve)
     }
@@ -235,7 +229,7 @@ impl Reader<'_, '_> {
                 Code::UncountedState,
                 span,
                 format!(
-                    "the counter `{}` has no `lt` or `lte` condition and would never count",
+                    "the counter `{}` has no `lt` or `lte` condition and is never incremented",
                     state.counter
                 ),
                 "add a condition on the rule's own counter with `lt` or `lte`",
@@ -303,7 +297,7 @@ impl Reader<'_, '_> {
             self.findings.add(
                 Code::UnknownOperator,
                 key_span(fields, "op"),
-                format!("`{}` is no operator of Intercept's rules", op.as_str()),
+                format!("Intercept rules do not have the operator `{}`", op.as_str()),
                 "use it in `require` or `deny_if` instead",
             );
             return None;
@@ -358,7 +352,7 @@ fn own_scope(key: &str) -> &str {
     if key == "*" { "_global" } else { key }
 }
 
-/// The limit an `lt` or `lte` on the rule's own counter sets.
+/// The limit that an `lt` or `lte` condition on the rule's own counter sets.
 fn own_limit(
     (condition, state): &(RuleCondition, Option<(String, String)>),
     own: Option<(&str, &str)>,
@@ -376,22 +370,22 @@ fn own_limit(
     }
 }
 
-/// The counter a rule declares, as far as it can be read without complaint.
+/// The counter that a rule declares, if it is valid.
 fn declared_state(rule: &Node) -> Option<(String, Window)> {
     if let Some((_, window)) = rule.get("rate_limit").and_then(rate_of) {
         return Some((format!("_rate_{window}"), window));
     }
     let state = rule.get("state")?;
-    match (&state.get("counter")?.kind, &state.get("window")?.kind) {
-        (Kind::String(counter), Kind::String(window)) => {
-            Some((counter.clone(), Window::parse(window)?))
+    match (state.get("counter")?.value(), state.get("window")?.value()) {
+        (Value::Text(counter), Value::Text(window)) => {
+            Some((counter.to_owned(), Window::parse(window)?))
         }
         _ => None,
     }
 }
 
 fn rate_of(node: &Node) -> Option<(u64, Window)> {
-    let Kind::String(text) = &node.kind else { return None };
+    let Value::Text(text) = node.value() else { return None };
     let (count, window) = text.split_once('/')?;
     let window = match window.trim() {
         word @ ("minute" | "hour" | "day") => Window::parse(word)?,

@@ -1,13 +1,12 @@
-//! `tests`: calls and what they should come to.
+//! `tests`: calls and their expected verdicts.
 
 use jiff::Timestamp;
 
 use super::{Reader, find};
 use crate::{
-    Class, Code, Effect,
+    Class, Code, Effect, Span,
     model::{Expect, Scenario, Step, TestCall},
-    node::{Key, Kind, Node},
-    problem::Span,
+    syntax::{Member, Node, Value},
 };
 
 const CALL_KEYS: [&str; 13] = [
@@ -80,17 +79,15 @@ impl Reader<'_, '_> {
         let text = self.string(node, "at")?;
         let parsed = text.parse().ok();
         if parsed.is_none() {
-            self.bad_test(node.span, format!("`{text}` is no time such as `2026-01-05T12:00:00Z`"));
+            self.bad_test(
+                node.span,
+                format!("`{text}` is not a time such as `2026-01-05T12:00:00Z`"),
+            );
         }
         parsed
     }
 
-    fn step(
-        &mut self,
-        span: Span,
-        fields: &[(Key, Node)],
-        before: Option<TestCall>,
-    ) -> Option<Step> {
+    fn step(&mut self, span: Span, fields: &[Member], before: Option<TestCall>) -> Option<Step> {
         let call = match (find(fields, "call"), before) {
             (Some(node), _) => self.test_call(node)?,
             (None, Some(before)) => before,
@@ -100,7 +97,7 @@ impl Reader<'_, '_> {
             }
         };
         let Some(expect) = find(fields, "expect") else {
-            self.bad_test(span, "the test does not say what to `expect`");
+            self.bad_test(span, "the test has no `expect`");
             return None;
         };
         let expect = self.expectations(expect)?;
@@ -145,7 +142,7 @@ impl Reader<'_, '_> {
             call.host_id = text("host_id");
         }
         call.args = match find(fields, "args") {
-            Some(node @ Node { kind: Kind::Map(_), .. }) => Some(node.to_json()),
+            Some(node) if matches!(node.value(), Value::Map(_)) => Some(node.to_json()),
             Some(node) => {
                 self.wrong_type(node, "args", "a mapping");
                 return None;
@@ -164,8 +161,8 @@ impl Reader<'_, '_> {
     }
 
     fn expectations(&mut self, node: &Node) -> Option<Vec<Expect>> {
-        let items = match &node.kind {
-            Kind::List(items) => items.as_slice(),
+        let items = match node.value() {
+            Value::List(items) => items,
             _ => std::slice::from_ref(node),
         };
         if items.is_empty() {
@@ -175,23 +172,23 @@ impl Reader<'_, '_> {
     }
 
     fn expectation(&mut self, node: &Node) -> Option<Expect> {
-        if let Kind::String(_) = node.kind {
+        if let Value::Text(_) = node.value() {
             let effect = self.word(node, "expect", &EFFECTS)?;
             return Some(Expect { effect, count: None, word: None });
         }
         let members = self.fields(node, "`expect`", &EFFECTS.map(|(name, _)| name))?;
-        let [(key, value)] = members else {
+        let [Member { key, value }] = members else {
             self.bad_test(node.span, "an expectation has one effect");
             return None;
         };
         let effect = EFFECTS.iter().find(|(name, _)| *name == key.text)?.1;
-        match &value.kind {
-            Kind::Number(_) => {
+        match value.value() {
+            Value::Number(_) => {
                 let count = self.whole(value, &key.text, 1)?;
                 Some(Expect { effect, count: Some(count), word: None })
             }
-            Kind::String(word) => Some(Expect { effect, count: None, word: Some(word.clone()) }),
-            Kind::Map(_) => {
+            Value::Text(word) => Some(Expect { effect, count: None, word: Some(word.to_owned()) }),
+            Value::Map(_) => {
                 let fields = self.fields(value, "`expect`", &["count", "because"])?;
                 let count = find(fields, "count").and_then(|n| self.whole(n, "count", 1));
                 let word = find(fields, "because")

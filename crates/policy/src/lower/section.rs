@@ -5,20 +5,20 @@ use super::{Reader, find, pointer};
 use crate::{
     Code,
     model::{Pattern, Section},
-    node::{Key, Kind, Node},
+    syntax::{Member, Node},
 };
 
 impl Reader<'_, '_> {
-    /// A section of this name. What it leaves open is as the document's `default` has it.
+    /// A section of this name. Without a `default` of its own it uses the document's.
     pub(super) fn section(
         &mut self,
-        members: &[(Key, Node)],
+        members: &[Member],
         name: &'static str,
         default_allow: bool,
     ) -> Section {
         let mut section = Section { default_allow, ..Section::default() };
         let Some(node) = find(members, name) else { return section };
-        // A method has no list that it could be missing from.
+        // Methods are not listed, so they cannot be hidden.
         let keys: &[&'static str] = match name {
             "methods" => &["default", "allow", "deny"],
             _ => &["default", "allow", "hide", "deny"],
@@ -28,7 +28,7 @@ impl Reader<'_, '_> {
         if let Some(node) = find(fields, "default") {
             section.default_allow = self.word(node, "default", &words).unwrap_or(false);
         }
-        for (key, list) in fields {
+        for Member { key, value: list } in fields {
             let patterns = match key.text.as_str() {
                 "allow" => &mut section.allow,
                 "hide" => &mut section.hide,
@@ -57,9 +57,8 @@ impl Reader<'_, '_> {
         patterns
     }
 
-    /// A method that other parts of the document decide, or none at all.
+    /// Reports a method that another section decides, or that needs no permission.
     fn covered(&mut self, key: &str, text: &str, item: &Node) {
-        debug_assert!(matches!(item.kind, Kind::String(_)), "a pattern is a string");
         if decides(text) {
             return;
         }
@@ -79,7 +78,7 @@ impl Reader<'_, '_> {
             let why = match stricter {
                 Some(stricter) => format!("`{}` is stricter", stricter.rule),
                 None if section.default_allow => {
-                    format!("what `{name}` does not deny is allowed already")
+                    format!("`{name}` already allows everything that it does not deny")
                 }
                 None => continue,
             };
@@ -87,14 +86,14 @@ impl Reader<'_, '_> {
                 Code::Unreachable,
                 pattern.span,
                 format!("`{}` can never apply: {why}", pattern.rule),
-                "take away what is not meant, or write `default: deny`",
+                "remove the entry, or write `default: deny`",
             );
         }
     }
 }
 
-/// Requests that no policy decides: they open, list and end. The same list as `method::CLOSED` of
-/// the wire, which a test in `admission` compares.
+/// Requests that need no permission. Equal to `method::CLOSED` of `mcp`; a test in `admission`
+/// compares the two.
 pub const METHODS_WITHOUT_PERMISSION: [&str; 10] = [
     "initialize",
     "ping",

@@ -63,6 +63,11 @@ fn amounts_are_exact_and_bounded() {
         ("1e21", AmountError::TooLarge),
         ("100000000000000000001", AmountError::TooLarge),
         ("1e400", AmountError::TooLarge),
+        ("4e20", AmountError::TooLarge),
+        ("999999999999999999999", AmountError::TooLarge),
+        // 2¹²⁸ units and a little more: 0.6 if it wrapped around.
+        ("340282366920938463464", AmountError::TooLarge),
+        ("340282366920938463463.374607431768211456", AmountError::TooLarge),
         ("\"5\"", AmountError::NotANumber),
     ] {
         assert_eq!(Amount::parse(text), Err(error), "{text}");
@@ -88,6 +93,22 @@ proptest! {
             let (left, right) =
                 (Number::parse(&plain).unwrap(), Number::parse(&power).unwrap());
             prop_assert_eq!(left.canonical(), right.canonical());
+        }
+    }
+
+    /// Digits without leading zeros, as long as the largest amount, are ordered like texts.
+    #[test]
+    fn amounts_near_the_maximum_are_read_or_refused(digits in "[1-9][0-9]{19,21}") {
+        let max = "100000000000000000000";
+        let fits = (digits.len(), digits.as_str()) <= (max.len(), max);
+        match Amount::parse(&digits) {
+            Ok(amount) => {
+                prop_assert!(fits, "{} is above the maximum", digits);
+                prop_assert_eq!(amount.to_string(), digits);
+                let over = amount.plus(Amount::MAX);
+                prop_assert_eq!(over, None, "a sum above the maximum");
+            }
+            Err(error) => prop_assert!(!fits && error == AmountError::TooLarge, "{}", digits),
         }
     }
 

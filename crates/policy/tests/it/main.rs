@@ -8,6 +8,9 @@
 mod budget;
 mod cases;
 mod codes;
+mod generated;
 mod hostile;
+mod listing;
 mod manual;
+mod mistakes;
 mod schema;

@@ -27,7 +27,7 @@ impl SessionMachine {
             return self.drop_answer(socket, None, "no such call, or it has ended");
         };
         match self.judge(socket, &uid, call) {
-            Judgement::Heard => {}
+            Judgement::Accepted => {}
             Judgement::Rebinds => {
                 self.bind(&uid, socket, false);
                 let text = "a late answer has come on a new socket of the same program";
@@ -47,7 +47,7 @@ impl SessionMachine {
         let flight = flights.and_then(|mut flights| flights.find(|flight| flight.call == call));
         let (Some(session), Some(flight)) = (session, flight) else { return Judgement::Stranger };
         if flight.socket == socket || session.socket == Some(socket) {
-            return Judgement::Heard;
+            return Judgement::Accepted;
         }
         let may = self.settings.rebind
             && flight.phase != Phase::Quarantined
@@ -94,7 +94,7 @@ impl SessionMachine {
 }
 
 enum Judgement {
-    Heard,
+    Accepted,
     Rebinds,
     Stranger,
 }

@@ -79,7 +79,7 @@ impl SessionMachine {
         self.pump(&uid);
     }
 
-    /// Clears the uid for a socket that registers it; false if somebody else lives there.
+    /// Clears the uid for a socket that registers it; false if another program uses it.
     fn make_way(
         &mut self,
         id: SocketId,
@@ -130,9 +130,10 @@ impl SessionMachine {
             self.hasten(uid, grace);
         }
         self.lives += 1;
+        let card = Arc::new(card);
         let life = self.lives;
         let fresh = || Session {
-            card: card.clone(),
+            card: Arc::clone(&card),
             tools: Arc::new(Tools::new()),
             bytes: 0,
             token,

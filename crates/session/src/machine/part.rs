@@ -60,6 +60,8 @@ impl SessionMachine {
             }
         }
         self.serving.retain(|_, uids| !uids.is_empty());
+        let last_seen = session.lost_at.unwrap_or(self.now);
+        self.out.extend(self.showcase.left(uid, &session.card, last_seen));
         for flight in &session.flights {
             self.forget(flight.call);
             self.wires.remove(&flight.wire);

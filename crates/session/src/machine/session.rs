@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::failure::{Candidate, Effect, SessionFailure};
+use crate::failure::{Candidate, Effect, MissingSession, SessionFailure};
 use crate::io::{CallNumber, SocketId};
 use crate::registration::SessionInfo;
 use crate::time::Millis;
@@ -13,7 +13,7 @@ use crate::tool::{Tool, Tools};
 /// A registered program.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) card: SessionInfo,
+    pub(crate) card: Arc<SessionInfo>,
     pub(crate) tools: Arc<Tools>,
     /// The size of their definitions.
     pub(crate) bytes: usize,
@@ -148,10 +148,19 @@ impl Session {
                 effect: Effect::NotStarted,
             };
         }
-        SessionFailure::NoLiveSession {
+        SessionFailure::NoLiveSession(self.missing(published).into())
+    }
+
+    /// The session as the one that no longer serves a tool.
+    pub(crate) fn missing(&self, published: &str) -> MissingSession {
+        let card = &self.card;
+        MissingSession {
             tool: published.to_owned(),
-            kind: self.card.kind.clone(),
-            config_id: self.card.config_id.clone(),
+            kind: card.kind.clone(),
+            config_id: card.config_id.clone(),
+            infobase_name: Some(card.infobase_name.clone()),
+            host_id: Some(card.host_id.clone()),
+            last_seen: self.lost_at.or(self.last_answer).unwrap_or(self.registered_at),
         }
     }
 

@@ -3,6 +3,7 @@
 //! Invariant: nothing is sent to a socket that is closing; of what it sends, only answers are
 //! accepted.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -20,8 +21,9 @@ use crate::timers::Timer;
 #[derive(Debug)]
 pub(crate) struct Socket {
     pub(crate) token: Arc<SocketToken>,
+    pub(crate) peer: Option<IpAddr>,
     pub(crate) opened: Millis,
-    heard: Millis,
+    alive_at: Millis,
     pinged: Millis,
     pub(crate) bond: SocketOwner,
 }
@@ -53,17 +55,17 @@ mod close {
 }
 
 impl SessionMachine {
-    pub(super) fn opened(&mut self, id: SocketId, token: Arc<SocketToken>) {
+    pub(super) fn opened(&mut self, id: SocketId, token: Arc<SocketToken>, peer: Option<IpAddr>) {
         let now = self.now;
-        let socket =
-            Socket { token, opened: now, heard: now, pinged: now, bond: SocketOwner::Anonymous };
+        let bond = SocketOwner::Anonymous;
+        let socket = Socket { token, peer, opened: now, alive_at: now, pinged: now, bond };
         self.sockets.insert(id, socket);
         self.time_socket(id);
     }
 
     pub(super) fn alive(&mut self, id: SocketId) {
         if let Some(socket) = self.sockets.get_mut(&id) {
-            socket.heard = self.now;
+            socket.alive_at = self.now;
         }
     }
 
@@ -162,7 +164,7 @@ impl SessionMachine {
     pub(super) fn socket_due(&mut self, id: SocketId) {
         let (now, dead_after) = (self.now, self.settings.dead_after);
         let Some(socket) = self.sockets.get_mut(&id) else { return };
-        if now >= socket.heard.after(dead_after) {
+        if now >= socket.alive_at.after(dead_after) {
             let bond = socket.bond.clone();
             self.leave(id, close::DEAD);
             if let SocketOwner::Bound { uid, .. } = bond {
@@ -192,7 +194,7 @@ impl SessionMachine {
         let register = (socket.bond == SocketOwner::Anonymous)
             .then(|| socket.opened.after(settings.register_within));
         let ping = settings.ping_interval.map(|interval| socket.pinged.after(interval));
-        let dead = socket.heard.after(settings.dead_after);
+        let dead = socket.alive_at.after(settings.dead_after);
         let due = [register, ping].into_iter().flatten().fold(dead, Millis::min);
         self.timers.set(Timer::Socket(id), due);
     }

@@ -2,10 +2,12 @@
 
 mod calls;
 mod joining;
+mod leaving;
 mod lists;
 mod robust;
 mod routing;
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +23,9 @@ fn the_machine_is_send() {
     fn is_send<T: Send>() {}
     is_send::<SessionMachine>();
 }
+
+/// The address of every socket.
+const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
 
 /// A machine, its clock, and its outputs as short lines.
 pub(super) struct Harness {
@@ -48,7 +53,8 @@ impl Harness {
     }
 
     pub(super) fn open_with(&mut self, socket: u64, token: SocketToken) -> &mut Self {
-        let input = Input::Opened { socket: SocketId(socket), token: Arc::new(token) };
+        let (socket, token) = (SocketId(socket), Arc::new(token));
+        let input = Input::Opened { socket, token, peer: Some(PEER) };
         assert!(self.gate.handle(input, self.now).list.is_empty());
         self
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::SessionFailure;
 use crate::arguments::{Arguments, INFOBASE_NAME, KIND, invalid};
-use crate::failure::Candidate;
+use crate::failure::{Candidate, MissingSession};
 use crate::machine::{Session, SessionMachine};
 use crate::reach::Reach;
 use crate::schema::has_property;
@@ -54,7 +54,7 @@ impl SessionMachine {
             }
             if let Some(wanted) = arguments.selector(key)? {
                 selectors.push(key);
-                left.retain(|(_, session)| *field(session, key) == *wanted);
+                left.retain(|(_, session)| is_selected(session, key, &wanted));
             }
         }
         if let Some(wanted) = arguments.session_id()? {
@@ -105,25 +105,41 @@ impl SessionMachine {
     }
 
     fn no_live_session(&self, name: &str, original: &str, reach: &Reach) -> SessionFailure {
+        if let Some(session) = self.hidden_server(original, reach) {
+            return SessionFailure::NoLiveSession(session.missing(name).into());
+        }
         let entries = self.showcase.visible(reach);
         let with = entries.filter(|entry| entry.tools.contains_key(original));
-        let newest = with.max_by_key(|entry| entry.last_seen);
-        let card = self.hidden_server(original, reach).map(|session| &session.card);
-        let (kind, config_id) = match (card, newest) {
-            (Some(card), _) => (&card.kind, &card.config_id),
-            (None, Some(entry)) => (&entry.key.kind, &entry.key.config_id),
-            (None, None) => return SessionFailure::UnknownTool { tool: name.to_owned() },
-        };
-        SessionFailure::NoLiveSession {
-            tool: name.to_owned(),
-            kind: kind.clone(),
-            config_id: config_id.clone(),
+        let missing = with.map(|entry| {
+            let publisher = entry.last_publisher(reach);
+            MissingSession {
+                tool: name.to_owned(),
+                kind: entry.key.kind.clone(),
+                config_id: entry.key.config_id.clone(),
+                infobase_name: publisher.map(|known| known.infobase_name.clone()),
+                host_id: publisher.map(|known| known.host_id.clone()),
+                last_seen: publisher.map_or(entry.last_seen, |known| known.last_seen),
+            }
+        });
+        match missing.max_by_key(|missing| missing.last_seen) {
+            Some(missing) => SessionFailure::NoLiveSession(missing.into()),
+            None => SessionFailure::UnknownTool { tool: name.to_owned() },
         }
     }
 }
 
-fn field<'s>(session: &'s Session, key: &str) -> &'s str {
-    if key == KIND { &session.card.kind } else { &session.card.infobase_name }
+/// Whether a session has what a selector asks for. Names of infobases are compared without regard to
+/// case, as 1C does.
+fn is_selected(session: &Session, key: &str, wanted: &str) -> bool {
+    if key == KIND {
+        return session.card.kind == wanted;
+    }
+    fold_case(&session.card.infobase_name).eq(fold_case(wanted))
+}
+
+/// The characters of a text without their case. Upper case first, so that `ß` equals `SS`.
+fn fold_case(text: &str) -> impl Iterator<Item = char> {
+    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
 }
 
 fn named(sessions: &[(&Arc<str>, &Session)]) -> Vec<Candidate> {

@@ -16,14 +16,23 @@ fn tool(schema: &str) -> crate::Tool {
 fn check(name: &str, schemas: &[(&str, &[&str])]) {
     let tools: Vec<(crate::Tool, &[&str])> =
         schemas.iter().map(|(schema, sessions)| (tool(schema), *sessions)).collect();
+    let serving =
+        |uid| ServingSession { session_id: uid, infobase_name: "Склад", kind: "client" };
     let mut variants: Vec<Variant<'_>> = tools
         .iter()
-        .map(|(tool, sessions)| Variant { schema: &tool.input_schema, sessions: sessions.to_vec() })
+        .map(|(tool, sessions)| Variant {
+            schema: &tool.input_schema,
+            sessions: sessions.iter().copied().map(serving).collect(),
+        })
         .collect();
     variants.sort_by_key(|variant| variant.schema.hash);
     let mut golden = String::new();
-    for (mode, conflict) in [("merged", SchemaConflict::Merged), ("oneof", SchemaConflict::OneOf)] {
-        let composed = compose(&variants, conflict);
+    for (mode, conflict, selectors) in [
+        ("merged", SchemaConflict::Merged, Selectors::SessionId),
+        ("oneof", SchemaConflict::OneOf, Selectors::SessionId),
+        ("merged, selectors: any", SchemaConflict::Merged, Selectors::Any),
+    ] {
+        let composed = compose(&variants, conflict, selectors);
         let value: Value = serde_json::from_str(&composed).unwrap();
         if conflict == SchemaConflict::Merged {
             for combinator in COMBINATORS {
@@ -60,7 +69,7 @@ fn two_schemas() {
 
 #[test]
 fn no_session_serves_it() {
-    check("nobody", &[(PLAIN, &[]), (OTHER, &[])]);
+    check("no_session", &[(PLAIN, &[]), (OTHER, &[])]);
 }
 
 #[test]
@@ -71,12 +80,32 @@ fn more_sessions_than_are_listed() {
 }
 
 #[test]
+fn long_names_are_cut_in_the_description_alone() {
+    let (tool, long) = (tool(PLAIN), "ж".repeat(300));
+    let session = ServingSession { session_id: &long, infobase_name: &long, kind: "client" };
+    let variants = [Variant { schema: &tool.input_schema, sessions: vec![session] }];
+    let composed = compose(&variants, SchemaConflict::Merged, Selectors::SessionId);
+    let value: Value = serde_json::from_str(&composed).unwrap();
+    let selector = &value["properties"]["session_id"];
+    assert_eq!(selector["enum"][0], long);
+    let cut = format!("{}…", "ж".repeat(80));
+    let description = selector["description"].as_str().unwrap();
+    assert!(description.ends_with(&format!(" `{cut}` ({cut}, client).")), "{description}");
+}
+
+#[test]
 fn a_session_id_of_the_clients_own() {
     let own =
         r#"{"properties":{"session_id":{"type":"integer"},"a":{}},"required":["session_id","a"]}"#;
     check("own_session_id", &[(own, &["u1"])]);
     let checked = tool(own).checked_schema.raw.to_string();
     assert_eq!(checked, r#"{"properties":{"a":{}},"required":["a"]}"#);
+}
+
+#[test]
+fn arguments_with_the_names_of_selectors() {
+    let own = r#"{"properties":{"kind":{"type":"integer"}},"required":["kind"]}"#;
+    check("own_kind", &[(own, &["u1"]), (PLAIN, &["u2"])]);
 }
 
 #[test]
@@ -99,8 +128,8 @@ fn definitions_meet() {
 fn numbers_and_order_of_properties_stay() {
     let odd = r#"{"type":"object","properties":{"z":{"minimum":1.0},"a":{"maximum":1e2}}}"#;
     let tool = tool(odd);
-    let variants = [Variant { schema: &tool.input_schema, sessions: vec!["u1"] }];
-    let composed = compose(&variants, SchemaConflict::Merged);
+    let variants = [Variant { schema: &tool.input_schema, sessions: Vec::new() }];
+    let composed = compose(&variants, SchemaConflict::Merged, Selectors::SessionId);
     assert!(composed.contains(r#""z":{"minimum":1.0},"a":{"maximum":1e2}"#), "{composed}");
 }
 

@@ -114,8 +114,7 @@ pub fn export<'a>(entries: impl IntoIterator<Item = &'a ShowcaseEntry>) -> Strin
     let mut out = String::from(r#"{"version":1,"entries":["#);
     for (index, ((kind, config_id), entry)) in newest.into_iter().enumerate() {
         let tools: Vec<&str> = entry.tools.values().map(|tool| tool.raw.get()).collect();
-        let millis = i64::try_from(entry.last_seen.0).unwrap_or(i64::MAX);
-        let time = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
+        let time = entry.last_seen.timestamp();
         out.push_str(if index == 0 { "" } else { "," });
         out.extend([r#"{"kind":"#, &quote(kind), r#","config_id":"#]);
         out.extend([&quote(config_id), r#","tools":["#, &tools.join(",")]);

@@ -37,25 +37,25 @@ fn publish(
     let tools = entry(config_id, tools).tools;
     let (uid, card) = (Arc::from("u1"), card(config_id));
     let publication = Publication { uid: &uid, card: &card, tools: &tools, registered: true };
-    let said =
+    let lines =
         showcase.publish(publication, room, Millis(2)).into_iter().map(|output| match output {
             Output::Keep(entry) => format!("keep {}", entry.key.config_id),
             Output::Forget(key) => format!("forget {}", key.config_id),
             Output::Event(event) => format!("{}: {}", event.what.as_str(), event.text),
             other => panic!("{other:?}"),
         });
-    let said = said.collect();
+    let lines = lines.collect();
     let weights: usize = showcase.all().map(|entry| entry.weight()).sum();
     assert_eq!(showcase.bytes, weights, "what is counted is what is there");
-    said
+    lines
 }
 
 #[test]
 fn a_full_showcase_refuses_new_entries_and_keeps_old_ones() {
     let room = ShowcaseLimits { entries: 2, ..ShowcaseLimits::default() };
     let mut showcase = Showcase::default();
-    for (config_id, said) in [("a", "keep a"), ("b", "keep b")] {
-        assert_eq!(publish(&mut showcase, config_id, &[TOOL], room), [said]);
+    for (config_id, lines) in [("a", "keep a"), ("b", "keep b")] {
+        assert_eq!(publish(&mut showcase, config_id, &[TOOL], room), [lines]);
     }
     let refused = publish(&mut showcase, "c", &[TOOL], room);
     assert!(

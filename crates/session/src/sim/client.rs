@@ -187,7 +187,10 @@ impl Simulation {
         };
         let id = client.token;
         self.links.insert(socket, link);
-        self.gate_sees(Input::Opened { socket, token: token(id) }, &Observed::Opened(socket, id))?;
+        self.gate_sees(
+            Input::Opened { socket, token: token(id), peer: None },
+            &Observed::Opened(socket, id),
+        )?;
         Ok(socket)
     }
 

@@ -26,21 +26,21 @@ fn frame(first: u8, payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
 }
 
 /// Decodes bytes that arrive in pieces of these lengths; the last length repeats.
-fn hear(
-    ear: &mut WebSocketReader,
+fn decode(
+    reader: &mut WebSocketReader,
     bytes: &[u8],
     mut piece: impl FnMut() -> usize,
 ) -> Result<Vec<WebSocketMessage>, WebSocketError> {
-    let (mut heard, mut rest) = (Vec::new(), bytes);
+    let (mut messages, mut rest) = (Vec::new(), bytes);
     while !rest.is_empty() {
         let (mut here, later) = rest.split_at(piece().clamp(1, rest.len()));
         rest = later;
-        while let Some(one) = ear.take(&mut here)? {
-            heard.push(one);
+        while let Some(one) = reader.take(&mut here)? {
+            messages.push(one);
         }
         assert!(here.is_empty());
     }
-    Ok(heard)
+    Ok(messages)
 }
 
 #[test]
@@ -79,10 +79,10 @@ fn any_fragmentation_is_reassembled() {
         bytes.extend(frame(0x8a, b"", [0; 4]));
         bytes.extend(frame(0x88, &[3, 232], [1, 2, 3, 4]));
         expected.extend([WebSocketMessage::Pong, WebSocketMessage::Close]);
-        let mut ear = WebSocketReader::new(MOST);
-        let heard = hear(&mut ear, &bytes, || rng.below(40));
-        assert_eq!(heard, Ok(expected), "seed {seed}");
-        assert_eq!(ear.held(), 0, "seed {seed}: nothing is kept between messages");
+        let mut reader = WebSocketReader::new(MOST);
+        let messages = decode(&mut reader, &bytes, || rng.below(40));
+        assert_eq!(messages, Ok(expected), "seed {seed}");
+        assert_eq!(reader.held(), 0, "seed {seed}: nothing is kept between messages");
     }
 }
 
@@ -110,27 +110,31 @@ fn protocol_violations_are_rejected_and_buffers_freed() {
         ([&[0x81, 0xff][..], &[0xff; 8], &mask].concat(), WebSocketError::TooLarge),
     ];
     for (bytes, fault) in cases {
-        let mut ear = WebSocketReader::new(MOST);
-        assert_eq!(hear(&mut ear, &bytes, || 3), Err(fault));
-        assert_eq!(ear.held(), 0, "{fault:?}");
+        let mut reader = WebSocketReader::new(MOST);
+        assert_eq!(decode(&mut reader, &bytes, || 3), Err(fault));
+        assert_eq!(reader.held(), 0, "{fault:?}");
     }
-    let exact = hear(&mut WebSocketReader::new(MOST), &frame(0x81, &[b'x'; MOST], mask), || 100);
+    let exact = decode(&mut WebSocketReader::new(MOST), &frame(0x81, &[b'x'; MOST], mask), || 100);
     assert_eq!(exact, Ok(vec![WebSocketMessage::Text("x".repeat(MOST))]));
 }
 
 #[test]
 fn no_buffer_grows_beyond_received_bytes() {
-    let mut ear = WebSocketReader::new(1 << 24);
+    let mut reader = WebSocketReader::new(1 << 24);
     let whole = frame(0x81, &vec![b'x'; 1 << 24], [1, 2, 3, 4]);
     let mut come = 0;
     for piece in whole.chunks(8_192) {
         let mut here = piece;
         come += piece.len();
-        if ear.take(&mut here).unwrap().is_some() {
-            assert_eq!((come, ear.held()), (whole.len(), 0));
+        if reader.take(&mut here).unwrap().is_some() {
+            assert_eq!((come, reader.held()), (whole.len(), 0));
             return;
         }
-        assert!(ear.held() <= 2 * come + FIRST_STEP && ear.held() <= 1 << 24, "{}", ear.held());
+        assert!(
+            reader.held() <= 2 * come + FIRST_STEP && reader.held() <= 1 << 24,
+            "{}",
+            reader.held()
+        );
     }
     panic!("it never came to an end");
 }

@@ -5,7 +5,7 @@ use toolgate_audit::CallId;
 use toolgate_policy::{Amount, Period, Take, Window};
 use toolgate_store::StoreError;
 
-use super::SqliteTransaction;
+use super::transaction::SqliteTransaction;
 use crate::{sql, time::micros, usage::seconds};
 
 /// What a call took.

@@ -5,7 +5,7 @@ use rusqlite::params;
 use toolgate_audit::CallId;
 use toolgate_store::{StoreError, backend::AbandonedCall};
 
-use super::{ABANDONED, SqliteTransaction};
+use super::transaction::{ABANDONED, SqliteTransaction};
 use crate::{
     error::OrStoreError as _,
     open_calls::{in_rows, spans},

@@ -45,8 +45,13 @@ fn make(path: &Path) {
         revoked: None,
     };
     let policy = Change::PutPolicy { name: "suite".into(), document: "version: \"1\"".into() };
-    let freeze =
-        Freeze { id: "f".into(), what: FreezeTarget::Server("zulip".into()), created: at(2) };
+    let freeze = Freeze {
+        id: "f".into(),
+        what: FreezeTarget::Server("zulip".into()),
+        created: at(2),
+        person: Some("duty".into()),
+        reason: None,
+    };
     let kept = Document { space: "tools".into(), key: "zulip".into(), json: "[]".into() };
     for change in [
         Change::PutGrant(Box::new(grant)),

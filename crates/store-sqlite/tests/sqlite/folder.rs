@@ -6,15 +6,16 @@ use std::{
     os::unix::fs::PermissionsExt as _,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
         mpsc,
     },
+    time::{Duration, Instant},
 };
 
 use toolgate_audit::Signer;
 use toolgate_store::{
     Store, StoreErrorKind,
-    suite::{TestAgent, assert_whole, at, wait},
+    suite::{TestAgent, all_rows, assert_whole, at, wait},
 };
 use toolgate_store_sqlite::{Durability, OpenOptions, SCHEMA_VERSION, open, verify};
 
@@ -64,7 +65,7 @@ fn data_of_a_newer_toolgate_is_refused() {
     assert_eq!(fault.kind, StoreErrorKind::Corrupt);
     assert!(fault.message.contains("schema 99"), "{fault}");
     assert!(verify(folder.path(), Vec::new()).is_err());
-    assert_eq!(SCHEMA_VERSION, 3);
+    assert_eq!(SCHEMA_VERSION, 4);
 }
 
 #[test]
@@ -114,29 +115,34 @@ fn checkpoints_are_delivered() {
     assert!(told == [1, 1001, 1202, 1204] || told == [1, 1001, 1203, 1204], "{told:?}");
 }
 
-/// A disk that never finishes syncing: admissions are refused once it lags, and resume later.
+/// A disk that does not sync: calls are admitted for 5 s after the first unsynced row, then none
+/// until a sync has succeeded.
 #[test]
 fn a_lagging_disk_admits_nothing() {
     let folder = SqliteFixture::default();
-    let stuck = Arc::new(AtomicBool::new(true));
-    let seen = Arc::clone(&stuck);
+    let (failing, elapsed) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicU64::new(0)));
+    let (seen, passed, start) = (Arc::clone(&failing), Arc::clone(&elapsed), Instant::now());
     let sync = move |_: &fs::File| {
         if seen.load(Ordering::SeqCst) { Err(std::io::Error::other("stuck")) } else { Ok(()) }
     };
-    let options = OpenOptions { sync: Arc::new(sync), ..options(Durability::Process) };
+    let clock = move || start + Duration::from_millis(passed.load(Ordering::SeqCst));
+    let (sync, clock) = (Arc::new(sync), Arc::new(clock));
+    let options = OpenOptions { sync, clock, ..options(Durability::Process) };
     let store: Arc<dyn Store> = Arc::new(open(folder.path(), options, at(0)).unwrap().store);
     let agent = TestAgent::new(&store, "a");
-    let until = |wanted: fn(&Result<bool, StoreErrorKind>) -> bool| loop {
-        let answer = agent.ask("many", "{}", at(1)).map(|_| true).map_err(|error| error.0.kind);
-        if wanted(&answer) {
-            return answer;
-        }
+    let admit = || agent.ask("many", "{}", at(1)).map(drop).map_err(|error| error.0.kind);
+    assert_eq!(admit(), Ok(()));
+    elapsed.store(5_000, Ordering::SeqCst);
+    assert_eq!(admit(), Ok(()), "5 s are not too long");
+    elapsed.store(5_001, Ordering::SeqCst);
+    for _ in 0..10 {
+        assert_eq!(admit(), Err(StoreErrorKind::Lagging), "a failed sync does not start anew");
+    }
+    let rows = all_rows(&*store).len();
+    failing.store(false, Ordering::SeqCst);
+    while admit().is_err() {
         std::thread::yield_now();
-    };
-    // Some are admitted, then none: this waits for the disk.
-    assert_eq!(until(Result::is_ok), Ok(true));
-    assert_eq!(until(Result::is_err), Err(StoreErrorKind::Lagging));
-    stuck.store(false, Ordering::SeqCst);
-    assert_eq!(until(Result::is_ok), Ok(true));
+    }
+    assert!(all_rows(&*store).len() > rows);
     wait(store.close(at(2))).unwrap();
 }

@@ -130,7 +130,8 @@ fn changes_reach_other_processes() {
     let first: Arc<dyn Store> = Arc::new(opened(folder.path(), at(0)).store);
     let second: Arc<dyn Store> = Arc::new(opened(folder.path(), at(0)).store);
     let known = second.generation();
-    let freeze = Freeze { id: "f".into(), what: FreezeTarget::All, created: at(1) };
+    let (what, person, reason) = (FreezeTarget::All, None, None);
+    let freeze = Freeze { id: "f".into(), what, created: at(1), person, reason };
     wait(first.change(Change::Freeze(freeze), Draft::new(RowKind::Admin, at(1)))).unwrap();
     let agent = TestAgent::new(&second, "a");
     let request = AdmitRequest { generation: Some(known), ..agent.request("close", "{}", at(1)) };

@@ -1,5 +1,7 @@
 //! One transaction: runs the jobs of a group in order and extends the chain.
 
+mod verdict;
+
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -7,14 +9,12 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use toolgate_audit::{
-    CallId, Checkpoint, Coalesced, Coalescer, CounterChange, Decision, Draft, Effect, Outcome, Row,
-    RowKind, Signer, truncate,
+    CallId, Checkpoint, Coalesced, Coalescer, Decision, Draft, Effect, Outcome, Row, RowKind,
+    Signer, truncate,
 };
-use toolgate_policy::{
-    self as policy, Amount, Claim, Counted, Ownership, Reservation, Take, Unavailable, Usage,
-    Verdict,
-};
+use toolgate_policy::{self as policy, Claim, Counted, Ownership, Reservation, Usage, Verdict};
 
+use self::verdict::{LimitReached, fits, refusal, shadow};
 use super::{CheckpointSchedule, Finish, Job, writer::WriterState};
 use crate::{
     AdmitRequest, Change, ChangeError, Completion, RoundKind, Settled, StoreError, StoreErrorKind,
@@ -92,6 +92,7 @@ impl<'a> Group<'a> {
                     }
                     ChangeOutcome::NameTaken(name) => Err(ChangeError::NameTaken(name)),
                     ChangeOutcome::Unknown(name) => Err(ChangeError::Unknown(name)),
+                    ChangeOutcome::AlreadyFrozen(id) => Err(ChangeError::AlreadyFrozen(id)),
                 }))
             }
             Job::Continue(call, task, until) => {
@@ -104,6 +105,10 @@ impl<'a> Group<'a> {
                     let intent = Draft { call_id: Some(call.call_id), ..call.intent };
                     self.settle(&intent, ending.clone())?;
                 }
+                Ok(JobResult::Nothing)
+            }
+            Job::Keep(change) => {
+                self.transaction.change(change, self.memory.now)?;
                 Ok(JobResult::Nothing)
             }
             Job::Touch(grant, now) => {
@@ -237,6 +242,7 @@ impl<'a> Group<'a> {
         row.server.clone_from(&intent.server);
         row.session_id.clone_from(&intent.session_id);
         row.tool.clone_from(&intent.tool);
+        row.fingerprint = intent.fingerprint;
         (row.outcome, row.effect) = (Some(completion.outcome), Some(completion.effect));
         (row.upstream_ms, row.total_ms) = (completion.upstream_ms, completion.total_ms);
         row.error_code = completion.error_code;
@@ -379,57 +385,4 @@ impl<'a> Group<'a> {
 
 fn internal(message: &str) -> JobResult {
     JobResult::Fault(StoreError::new(StoreErrorKind::Internal, message))
-}
-
-/// The limit is reached, or the counter is unavailable.
-struct LimitReached;
-
-impl From<Unavailable> for LimitReached {
-    fn from(_: Unavailable) -> Self {
-        LimitReached
-    }
-}
-
-/// The counter change that the reservation makes, if it fits.
-fn fits(
-    usage: &(impl Usage + ?Sized),
-    reservation: &Reservation,
-    now: Timestamp,
-) -> Result<Option<CounterChange>, LimitReached> {
-    let key = &reservation.key;
-    let (before, amount, max) = match reservation.take {
-        Take::Calendar { period, amount, max } => (usage.used(key, period)?, amount, max),
-        Take::Sliding { window, amount, max } => {
-            let taken = usage.taken(key, window.before(now))?;
-            let sum = taken.iter().try_fold(Amount::ZERO, |sum, taken| sum.plus(taken.amount));
-            (sum.ok_or(LimitReached)?, amount, max)
-        }
-        Take::InFlight { max } => {
-            (Amount::whole(usage.in_flight(key)?), Amount::ONE, Amount::whole(max))
-        }
-        Take::Seen { .. } => return Ok(None),
-    };
-    let after = before.plus(amount).filter(|after| *after <= max).ok_or(LimitReached)?;
-    Ok(Some(CounterChange { counter: reservation.counter.as_str().into(), before, after }))
-}
-
-/// The row of a call that the policy refused.
-fn refusal(asked: &Draft, verdict: &Verdict) -> Draft {
-    let hide = verdict.effect == policy::Effect::Hide;
-    let mut draft = Draft { kind: RowKind::Denied, ..asked.clone() };
-    draft.decision = Some(if hide { Decision::Hide } else { Decision::Deny });
-    draft.error_code = verdict.refusal.map(|refusal| refusal.as_str().into());
-    draft.rule =
-        verdict.rule.as_ref().map(|rule| truncate(rule).unwrap_or_else(|| Arc::clone(rule)));
-    draft.message =
-        Some(truncate(&verdict.message).unwrap_or_else(|| verdict.message.as_str().into()));
-    draft.truncate_arguments()
-}
-
-fn shadow(effect: policy::Effect) -> Decision {
-    match effect {
-        policy::Effect::Allow => Decision::Allow,
-        policy::Effect::Hold => Decision::ShadowHold,
-        policy::Effect::Deny | policy::Effect::Hide => Decision::ShadowDeny,
-    }
 }

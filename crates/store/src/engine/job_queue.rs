@@ -88,7 +88,7 @@ pub(super) struct ThreadedRunner<B: Backend> {
     queue: Arc<PendingJobs>,
 }
 
-// === impl Desk ===
+// === impl JobQueue ===
 
 impl JobQueue {
     pub(super) fn new(worker: impl JobRunner + 'static) -> Self {
@@ -137,7 +137,7 @@ impl ReadQueue {
     }
 }
 
-// === impl OnTheSpot ===
+// === impl InlineRunner ===
 
 impl<B: Backend> InlineRunner<B> {
     pub(super) fn new(writer: Writer<B>) -> Self {
@@ -163,7 +163,7 @@ impl<B: Backend> JobRunner for InlineRunner<B> {
     }
 }
 
-// === impl Threaded ===
+// === impl ThreadedRunner ===
 
 impl<B: Backend> ThreadedRunner<B> {
     pub(super) fn new(writer: &Arc<WriterSlot<B>>, queue: &Arc<PendingJobs>) -> Self {

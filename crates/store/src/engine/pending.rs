@@ -12,7 +12,7 @@ use crate::sync::{Condvar, Mutex};
 
 /// The maximum number of jobs in one commit, so that the first one does not wait long.
 const GROUP: usize = 256;
-/// OutcomeSink without a waiting caller are written with the next call, if it arrives within this
+/// Outcomes without a waiting caller are written with the next call, if it arrives within this
 /// time: a single caller then needs one commit per call instead of two.
 const LINGER: Duration = Duration::from_millis(10);
 /// The delay before failed outcomes are retried.

@@ -29,7 +29,7 @@ pub(super) struct Writer<B> {
     settings: EngineSettings,
     shared: Arc<Shared>,
     memory: WriterState,
-    /// OutcomeSink that could not be written yet; bounded by the number of open calls.
+    /// Outcomes that could not be written yet; bounded by the number of open calls.
     backlog: VecDeque<Finish>,
     /// Open calls that were admitted by this writer.
     under_way: usize,
@@ -147,7 +147,11 @@ impl<B: Backend> Writer<B> {
         }));
         // A panic must not stop the writer, and with it every later call.
         let mistake = |_| Err(StoreError::new(StoreErrorKind::Internal, "panic while writing"));
-        transacted.unwrap_or_else(mistake)?;
+        let transacted = transacted.unwrap_or_else(mistake);
+        let shared = &self.shared;
+        let count = if transacted.is_ok() { &shared.writes } else { &shared.failed_writes };
+        count.fetch_add(1, Ordering::Relaxed);
+        transacted?;
         self.memory.owed.clear();
         self.shared.generation.store(generation, Ordering::Release);
         if let (Some(checkpoint), Some(tell)) = (&signed, &self.settings.on_checkpoint) {
@@ -164,7 +168,7 @@ impl<B: Backend> Writer<B> {
             Job::Deny(_, reply) => drop(reply.send(Err(refused()))),
             Job::Record(_, reply) => drop(reply.send(Err(refused()))),
             Job::Change(_, reply) => drop(reply.send(Err(ChangeError::NotAudited(refused())))),
-            Job::Touch(..) | Job::Tick(_) | Job::Continue(..) | Job::EndTask(_) => {}
+            Job::Touch(..) | Job::Keep(_) | Job::Tick(_) | Job::Continue(..) | Job::EndTask(_) => {}
             Job::Close(_, gone, reply) => {
                 return Some(Closing { gone, reply, result: Err(refused()) });
             }
@@ -191,7 +195,9 @@ impl Job {
     pub(super) fn is_awaited(&self) -> bool {
         match self {
             Job::Finish(finish) => finish.reply.is_some(),
-            Job::Touch(..) | Job::Tick(_) | Job::Continue(..) | Job::EndTask(_) => false,
+            Job::Touch(..) | Job::Keep(_) | Job::Tick(_) | Job::Continue(..) | Job::EndTask(_) => {
+                false
+            }
             _ => true,
         }
     }

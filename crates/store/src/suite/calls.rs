@@ -20,6 +20,7 @@ tools:
   close: { limits: [{ counter: close_rate, window: minute, max: 30 }] }
   slide: { limits: [{ counter: slide_rate, window: minute, max: 30, algorithm: sliding }] }
   spend: { limits: [{ counter: spend, window: day, max: 100.5, increment_from: args.amount }] }
+  pile: { limits: [{ counter: pile, window: day, max: 100000000000000000000, increment_from: args.amount }] }
   run: { concurrency: { max: 3 } }
   both: { limits: [{ counter: a, window: minute, max: 5 }, { counter: b, window: hour, max: 7, scope: global }] }
   once: { unless_seen_within: 5m }

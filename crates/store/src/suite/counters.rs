@@ -76,6 +76,33 @@ pub fn sums_are_exact(fixture: &dyn StoreFixture) {
     assert_whole(&*store);
 }
 
+/// A sum near the largest amount is refused when it would pass it, and never begins again at zero.
+pub fn sums_near_the_maximum_never_overflow(fixture: &dyn StoreFixture) {
+    const LARGEST: &str = "100000000000000000000";
+    let store = fixture.open(at(0));
+    for (first, then, admitted) in [
+        (LARGEST, "0", true),
+        (LARGEST, "0.000000000000000001", false),
+        (LARGEST, LARGEST, false),
+        ("99999999999999999999", "1", true),
+        ("99999999999999999999", "1.000000000000000001", false),
+        ("60000000000000000000", "40000000000000000000.5", false),
+        ("1", LARGEST, false),
+    ] {
+        let agent = TestAgent::new(&store, &format!("{first} and {then}"));
+        let spend =
+            |amount: &str| agent.call_through("pile", &format!(r#"{{"amount":{amount}}}"#), at(5));
+        assert!(spend(first), "{first}");
+        assert_eq!(spend(then), admitted, "{first} and {then}");
+        // Numbers that do not fit the type that counts, wrapped around to a little or to nothing.
+        for outside in ["100000000000000000001", "340282366920938463464", "4e20", "1e39", "1e400"] {
+            assert!(!spend(outside), "{outside}");
+        }
+        assert!(spend("0"), "what was refused has not been counted");
+    }
+    assert_whole(&*store);
+}
+
 /// Calls stop being in flight with their outcome, even if it is unknown.
 pub fn calls_in_flight_are_limited(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));

@@ -1,5 +1,7 @@
 //! Cases about rows: which are written and which are not.
 
+use std::thread;
+
 use toolgate_audit::{Decision, Draft, Effect, Hash, Outcome, Row, RowKind};
 
 use super::{StoreFixture, TestAgent, all_rows, assert_whole, at, calls::end, wait};
@@ -179,6 +181,32 @@ pub fn long_texts_are_truncated(fixture: &dyn StoreFixture) {
             assert!(text.len() <= 600 && text.ends_with(&completion), "{text}");
         }
     }
+    assert_whole(&*store);
+}
+
+/// A checkpoint covers a row at the latest 60 s after the one before it, even if no further row is
+/// written; without new rows there is none.
+pub fn checkpoints_are_signed_by_age(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
+    let record = |second| wait(store.record(Draft::new(RowKind::Admin, at(second)))).unwrap();
+    let covered = || -> Vec<u64> {
+        wait(store.checkpoints()).unwrap().iter().map(|checkpoint| checkpoint.seq).collect()
+    };
+    let first = record(1);
+    assert_eq!(covered(), [first], "the first row is covered at once");
+    record(30);
+    store.tick(at(60));
+    // Written after the tick, within the same 60 s.
+    let last = record(60);
+    assert_eq!(covered(), [first]);
+    store.tick(at(61));
+    while covered().len() < 2 {
+        thread::yield_now();
+    }
+    assert_eq!(covered(), [first, last]);
+    store.tick(at(1_000));
+    let next = record(1_000);
+    assert_eq!(covered(), [first, last, next], "a tick without new rows signs nothing");
     assert_whole(&*store);
 }
 

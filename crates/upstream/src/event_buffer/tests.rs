@@ -107,3 +107,19 @@ async fn a_buffer_of_several_answers_ends_with_the_last() {
     assert_eq!(reader.next().await, Next::Event(2, body("two")));
     assert_eq!(reader.next().await, Next::End);
 }
+
+#[tokio::test]
+async fn a_pause_ends_when_the_agent_is_back() {
+    let buffer = Arc::new(EventBuffer::new(1));
+    buffer.pause(Some(Duration::from_secs(5)));
+    let resumed = tokio::spawn(Arc::clone(&buffer).resumed());
+    let mut reader = buffer.read(None);
+    tokio::task::yield_now().await;
+    assert!(!resumed.is_finished(), "the first reader has not been told of the pause");
+    assert_eq!(reader.next().await, Next::Pause(Some(Duration::from_secs(5))));
+    tokio::task::yield_now().await;
+    assert!(!resumed.is_finished());
+    drop(reader);
+    let _back = buffer.read(Some(0));
+    resumed.await.unwrap();
+}

@@ -90,7 +90,7 @@ fn a_tool_call_gets_a_tool_result_and_anything_else_an_error() {
     let failure =
         Failure::Unavailable { why: "x".into(), retry_after: Some(Duration::from_secs(2)) };
     let result: Value =
-        serde_json::from_slice(&failure.answer("s", "7", Expects::ToolResult, None)).unwrap();
+        serde_json::from_slice(&failure.answer("s", "7", AnswerKind::ToolResult, None)).unwrap();
     assert_eq!(result["id"], 7);
     assert_eq!(result["result"]["isError"], true);
     let meta = json!({
@@ -99,7 +99,7 @@ fn a_tool_call_gets_a_tool_result_and_anything_else_an_error() {
     assert_eq!(result["result"]["_meta"], meta);
 
     let error: Value =
-        serde_json::from_slice(&failure.answer("s", "\"a\"", Expects::Other, None)).unwrap();
+        serde_json::from_slice(&failure.answer("s", "\"a\"", AnswerKind::Other, None)).unwrap();
     assert_eq!(error["id"], "a");
     assert_eq!(error["error"]["code"], code::INTERNAL_ERROR);
     assert_eq!(error["error"]["data"], meta);

@@ -22,7 +22,7 @@ pub trait Agent: Caller + 'static {
     fn sees_one_server(&self) -> bool;
 
     /// Whether it represents clients of protocol 2026-07-28.
-    fn is_standing(&self) -> bool;
+    fn is_implicit(&self) -> bool;
 
     /// The stream of messages that belong to no request.
     fn general(&self) -> &Arc<EventBuffer>;

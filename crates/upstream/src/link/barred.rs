@@ -8,24 +8,25 @@
 
 use bytes::Bytes;
 use serde_json::json;
-use toolgate_admission::barred::Barred;
 use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::list_kind::Kind;
+use toolgate_admission::start_denied::StartDenied;
 use toolgate_json::{peek, text};
 use toolgate_mcp::{Version, code, method, write};
 
 use super::Link;
 
 impl Link {
-    /// Why no process may be started for this link; `None` if one may, if it runs, or if the server
-    /// is not a process.
-    pub(crate) fn barred(&self) -> Option<Barred> {
-        if self.is_up() || !self.server.settings.backs_off {
+    /// Why no process may be started for this link; `None` if one may, if its own one runs, or if the
+    /// server is not a process.
+    pub(crate) fn start_denied(&self) -> Option<StartDenied> {
+        // A shared process may run for others, or because toolgate has listed it.
+        if (self.is_up() && !self.is_shared()) || !self.server.settings.backs_off {
             return None;
         }
         let mut barred = None;
         for session in self.sessions() {
-            let why = session.admission().barred(&session.grant(), self.server.name());
+            let why = session.admission().start_denied(&session.grant(), self.server.name());
             barred = Some(why?);
         }
         barred
@@ -34,7 +35,7 @@ impl Link {
     /// The answer to `initialize` in place of a server that may not be started: the capabilities
     /// that it last advertised, or all that it may have.
     pub(super) fn unstarted_welcome(&self) -> Option<Bytes> {
-        self.barred()?;
+        self.start_denied()?;
         let opening = String::from_utf8_lossy(&self.opening);
         let wanted = peek(&opening, &["protocolVersion"]).ok().flatten().and_then(text);
         let version = wanted.and_then(|version| Version::parse(&version));
@@ -51,17 +52,17 @@ impl Link {
 
     /// The answer to a request that needs no permit, if the server may not be started for it.
     pub(crate) fn unstarted_answer(&self, request: &CallRequest<'_>) -> Option<Bytes> {
-        let barred = self.barred()?;
+        let barred = self.start_denied()?;
         let quiet = [method::PING, method::LOGGING_SET_LEVEL, method::RESOURCES_UNSUBSCRIBE];
         if quiet.contains(&request.method) {
             return Some(write::result(request.id, "{}"));
         }
         let kind = Kind::listed_by(request.method)?;
         Some(match barred {
-            Barred::MayNothing => {
+            StartDenied::NothingAllowed => {
                 write::result(request.id, &format!(r#"{{"{}":[]}}"#, kind.member()))
             }
-            Barred::Frozen(what) => {
+            StartDenied::Frozen(what) => {
                 let text = format!(
                     "[FROZEN] {what} by a person, so nothing was sent. Do not retry; ask the \
                      operator when it is lifted"

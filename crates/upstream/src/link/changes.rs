@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use toolgate_admission::clearance::{Clearance, Closed};
 use toolgate_json::{Edit, entries, items, peek, text};
-use toolgate_mcp::modern::key;
+use toolgate_mcp::sessionless::key;
 use toolgate_mcp::{Notification, method, write};
 
 use super::Link;

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use tokio::time::timeout;
 use toolgate_admission::clearance::Closed;
 use toolgate_json::{entries, items, members, peek, quote, text};
-use toolgate_mcp::modern::{About, VERSION, described, heads_of, key};
+use toolgate_mcp::sessionless::{About, VERSION, described, heads_of, key};
 use toolgate_mcp::{Incoming, Limits, Message, Payload, code, method, parse_server, write};
 
 use super::Link;
@@ -22,7 +22,7 @@ use crate::era::Era;
 use crate::failure::Failure;
 
 /// How long a server may take to answer the probe, at most.
-const PROBE: Duration = Duration::from_secs(10);
+pub(super) const PROBE: Duration = Duration::from_secs(10);
 
 /// Capabilities that have another meaning in protocol 2026-07-28.
 const OMITTED_CAPABILITIES: [&str; 1] = ["tasks"];
@@ -31,20 +31,27 @@ const OMITTED_CAPABILITIES: [&str; 1] = ["tasks"];
 pub(super) enum Discovered {
     /// It is sessionless; this is the equivalent answer to `initialize`.
     Sessionless(Bytes),
-    /// It is not, or did not answer.
+    /// It is not, or did not answer in time.
     Sessionful,
+    /// It failed, which does not show its era.
+    Unknown,
     /// It closed the connection.
     Gone,
 }
 
 impl Link {
-    /// Probes the server without a handshake. The probe has half of `limit`, so that enough is left
-    /// for a handshake.
+    /// Probes the server without a handshake, for at most half of `limit`.
     pub(super) async fn discover(
         self: &Arc<Self>,
         up: &LiveChannel,
         limit: Duration,
     ) -> Discovered {
+        let probed = timeout(PROBE.min(limit / 2), self.probe(up)).await;
+        probed.unwrap_or(Discovered::Sessionful)
+    }
+
+    /// Probes the server without a handshake.
+    pub(super) async fn probe(self: &Arc<Self>, up: &LiveChannel) -> Discovered {
         let asking = self.handshake_request(up, Closed::DISCOVER, |number| {
             let raw = write::request(number, method::DISCOVER, Some("{}"));
             let raw = String::from_utf8_lossy(&raw);
@@ -53,30 +60,20 @@ impl Link {
             let heads = heads_of(&raw);
             (body, heads)
         });
-        let eras = &self.server.eras;
-        match timeout(PROBE.min(limit / 2), asking).await {
-            Ok(Ok(answer)) => {
-                if let Some(welcome) = self.welcome_in(&answer) {
-                    eras.speaks(Era::Sessionless);
-                    return Discovered::Sessionless(welcome);
+        match asking.await {
+            Ok(answer) => match self.welcome_in(&answer) {
+                Some(welcome) => {
+                    self.server.eras.speaks(Era::Sessionless);
+                    Discovered::Sessionless(welcome)
                 }
-                eras.refuses(Era::Sessionless);
+                None => Discovered::Sessionful,
+            },
+            Err(Failure::Lost { .. }) => Discovered::Gone,
+            // A rejection that is not JSON-RPC.
+            Err(Failure::Refused { status }) if status.class != StatusClass::ServerError => {
                 Discovered::Sessionful
             }
-            Ok(Err(Failure::Lost { .. })) => {
-                eras.refuses(Era::Sessionless);
-                Discovered::Gone
-            }
-            // A rejection that is not JSON-RPC, or no answer.
-            Ok(Err(Failure::Refused { status })) if status.class != StatusClass::ServerError => {
-                eras.refuses(Era::Sessionless);
-                Discovered::Sessionful
-            }
-            Err(_) => {
-                eras.refuses(Era::Sessionless);
-                Discovered::Sessionful
-            }
-            Ok(Err(_)) => Discovered::Sessionful,
+            Err(_) => Discovered::Unknown,
         }
     }
 
@@ -106,7 +103,7 @@ impl Link {
         };
         let result = match response.payload {
             Payload::Result(result) => result,
-            Payload::Error(error) if knows_us(error) => "{}",
+            Payload::Error(error) if is_sessionless_error(error) => "{}",
             Payload::Error(_) => return None,
         };
         let parts = ["supportedVersions", "capabilities", "instructions", "_meta"];
@@ -139,7 +136,7 @@ impl Link {
 }
 
 /// Whether an error is one that only sessionless servers use, and the server speaks our version.
-fn knows_us(error: &str) -> bool {
+pub(super) fn is_sessionless_error(error: &str) -> bool {
     let code = peek(error, &["code"]).ok().flatten().and_then(|code| code.parse().ok());
     match code {
         Some(code::HEADER_MISMATCH | code::MISSING_CAPABILITY) => true,

@@ -7,26 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::clearance::Closed;
 use toolgate_admission::list_kind::Kind;
-use toolgate_json::{peek, text};
-use toolgate_mcp::modern::VERSION;
-use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, write};
+use toolgate_mcp::{method, write};
 
-use super::discover::Discovered;
-use super::inbound::Inbound;
+use super::Link;
 use super::on_behalf;
-use super::waiting::Waiter;
-use super::{FailOnDrop, Link};
 use crate::backoff::Backoff;
-use crate::channel::{Channel, Heads, Outbound, SendError, StatusClass};
+use crate::channel::Channel;
 use crate::era::Era;
 use crate::failure::Failure;
-use crate::rewrite::error_in;
+use crate::status::Running;
+
+mod negotiate;
 
 /// A channel that closes earlier than this is not reopened at once.
 const YOUNG: Duration = Duration::from_secs(10);
@@ -50,6 +46,8 @@ pub(super) struct LiveChannel {
     since: Instant,
     listening: AtomicBool,
     tasks: TaskTracker,
+    /// Set after the handshake.
+    running: Option<Running>,
 }
 
 // === impl Link ===
@@ -86,6 +84,9 @@ impl Link {
         if let Some(failure) = self.failed_since(failed) {
             return Err(failure);
         }
+        if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return Err(self.no_handshake());
+        }
         let limit = left_until(deadline, self.server.settings.start_timeout);
         let opened = self.bring_up(limit).await?;
         if let HandshakeOutcome::Accepted(_) = &opened {
@@ -119,6 +120,9 @@ impl Link {
         }
         if let Some(failure) = self.failed_since(failed) {
             return Err(failure);
+        }
+        if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            return Err(self.no_handshake());
         }
         let limit = left_until(deadline, self.server.settings.reconnect_timeout);
         match self.bring_up(limit).await? {
@@ -182,7 +186,7 @@ impl Link {
             levels.extend(session.server_subscriptions().level().filter(|_| logs));
             let grant = session.grant();
             for uri in session.server_subscriptions().followed(self.server.name()) {
-                if session.admission().may_follow(&grant, self.server.name(), &uri) {
+                if session.admission().may_subscribe(&grant, self.server.name(), &uri) {
                     followed.entry(uri).or_insert_with(|| Arc::clone(&session));
                 }
             }
@@ -206,23 +210,21 @@ impl Link {
     }
 
     async fn bring_up(self: &Arc<Self>, limit: Duration) -> Result<HandshakeOutcome, Failure> {
-        if let Some(barred) = self.barred() {
-            return Err(Failure::unavailable(barred.why()));
+        if let Some(barred) = self.start_denied() {
+            return Err(Failure::unavailable(barred.to_string()));
         }
         if let Some(wait) = self.must_wait(Instant::now()) {
-            let why =
-                "it failed to start, or exited soon after; the next attempt is delayed".to_owned();
+            let cause = self.server.last_cause();
+            let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
+            let why = format!(
+                "it failed to start, or exited soon after{cause}; the next attempt is delayed"
+            );
             return Err(Failure::Unavailable { why, retry_after: Some(wait) });
         }
-        let first = self.server.eras.first(self.prefers);
-        let shaken = match timeout(limit, self.negotiate(first, limit)).await {
-            Ok(shaken) => shaken,
-            Err(_) => Err(Failure::unavailable(format!("no handshake within {limit:?}"))),
-        };
-        match shaken {
-            Ok((up, opened)) => {
+        match self.start(limit).await {
+            Ok((mut up, opened)) => {
                 let epoch = up.epoch;
-                self.server.start_worked();
+                up.running = Some(self.server.start_worked());
                 if let HandshakeOutcome::Accepted(answer) = &opened {
                     *self.opened.lock() = Some(answer.clone());
                     self.up.store(Some(Arc::new(up)));
@@ -232,12 +234,11 @@ impl Link {
                 }
                 Ok(opened)
             }
+            // The agent session ended during the start.
+            Err(failure) if self.ended.load(Ordering::Acquire) => Err(failure.of_handshake()),
             Err(failure) => {
-                if first == Era::Sessionful {
-                    self.server.eras.forget();
-                }
-                self.server.start_failed(Instant::now());
                 let failure = failure.of_handshake();
+                self.server.start_failed(failure.cause(), Instant::now());
                 let why = failure.what(self.server.name());
                 tracing::warn!(server = self.server.name(), why, "server did not start");
                 *self.failure.lock() = Some(failure.clone());
@@ -245,6 +246,43 @@ impl Link {
                 Err(failure)
             }
         }
+    }
+
+    /// Starts the server. If it exits while another start runs, it is started again, alone: some
+    /// servers lock a file while they start.
+    async fn start(
+        self: &Arc<Self>,
+        limit: Duration,
+    ) -> Result<(LiveChannel, HandshakeOutcome), Failure> {
+        let mut starting = self.server.begin_start().await;
+        let started = self.start_once(limit).await;
+        let is_ended = self.ended.load(Ordering::Acquire);
+        let (_, attempt) = &starting;
+        let exited = matches!(started, Err(Failure::Lost { .. }));
+        if !exited || is_ended || !attempt.overlaps() || !self.server.settings.backs_off {
+            return started;
+        }
+        self.server.start_one_at_a_time();
+        drop(starting);
+        starting = self.server.begin_start().await;
+        let started = self.start_once(limit).await;
+        drop(starting);
+        started
+    }
+
+    async fn start_once(
+        self: &Arc<Self>,
+        limit: Duration,
+    ) -> Result<(LiveChannel, HandshakeOutcome), Failure> {
+        let first = self.server.eras.first(self.prefers);
+        let negotiated = timeout(limit, self.negotiate(first, limit)).await;
+        let negotiated = negotiated.unwrap_or_else(|_| {
+            Err(Failure::unavailable(format!("no handshake within {limit:?}")))
+        });
+        if negotiated.is_err() {
+            self.server.eras.forget();
+        }
+        negotiated
     }
 
     /// How long a start must wait, because the server fails to start or closes soon after.
@@ -261,122 +299,6 @@ impl Link {
         }
     }
 
-    /// Negotiates in the era `first`, or else in the other.
-    async fn negotiate(
-        self: &Arc<Self>,
-        first: Era,
-        limit: Duration,
-    ) -> Result<(LiveChannel, HandshakeOutcome), Failure> {
-        let mut up = self.connect().await?;
-        if first == Era::Sessionless {
-            match self.discover(&up, limit).await {
-                Discovered::Sessionless(welcome) => {
-                    up.era = Era::Sessionless;
-                    return Ok((up, HandshakeOutcome::Accepted(welcome)));
-                }
-                Discovered::Sessionful => {}
-                // Some servers exit on a request that they do not know.
-                Discovered::Gone => up = self.connect().await?,
-            }
-        }
-        let opened = self.initialize(&up).await;
-        let refused = match &opened {
-            Ok(HandshakeOutcome::Rejected(_)) => true,
-            Err(Failure::Refused { status }) => matches!(
-                status.class,
-                StatusClass::BadRequest | StatusClass::Credentials | StatusClass::NoEndpoint
-            ),
-            _ => false,
-        };
-        if !refused || first == Era::Sessionless {
-            return Ok((up, opened?));
-        }
-        let mut discovered = self.discover(&up, limit).await;
-        if matches!(discovered, Discovered::Gone) {
-            // Some servers exit after refusing a handshake.
-            up = self.connect().await?;
-            discovered = self.discover(&up, limit).await;
-        }
-        if let Discovered::Sessionless(welcome) = discovered {
-            self.server.eras.refuses(Era::Sessionful);
-            up.era = Era::Sessionless;
-            return Ok((up, HandshakeOutcome::Accepted(welcome)));
-        }
-        Ok((up, opened?))
-    }
-
-    /// From here on, any error closes the channel.
-    async fn connect(self: &Arc<Self>) -> Result<LiveChannel, Failure> {
-        let epoch = self.epochs.fetch_add(1, Ordering::Relaxed) + 1;
-        let channel = self.server.connector.connect(self.inbound(epoch, None)).await?;
-        let (since, tasks) = (Instant::now(), self.tasks.clone());
-        let listening = AtomicBool::new(false);
-        let gone = CancellationToken::new();
-        Ok(LiveChannel { channel, epoch, era: Era::Sessionful, gone, since, listening, tasks })
-    }
-
-    async fn initialize(self: &Arc<Self>, up: &LiveChannel) -> Result<HandshakeOutcome, Failure> {
-        let params = String::from_utf8_lossy(&self.opening);
-        let answer = self.handshake_request(up, Closed::INITIALIZE, |number| {
-            (write::request(number, method::INITIALIZE, Some(&params)), Heads::new())
-        });
-        let answer = answer.await?;
-        let Ok(Incoming::One(Message::Response(response))) =
-            parse_server(&answer, &Limits::default())
-        else {
-            return Err(Failure::unavailable(
-                "its answer to `initialize` is not a JSON-RPC response",
-            ));
-        };
-        match response.payload {
-            Payload::Error(_) => Ok(HandshakeOutcome::Rejected(answer.clone())),
-            Payload::Result(result) => {
-                let version = peek(result, &["protocolVersion"]).ok().flatten().and_then(text);
-                let Some(version) = version else {
-                    return Err(Failure::unavailable("its handshake has no protocol version"));
-                };
-                // Some sessionless servers accept `initialize` with a version that has no
-                // handshake.
-                if version == VERSION {
-                    return Ok(HandshakeOutcome::Rejected(answer.clone()));
-                }
-                up.channel.established(&version);
-                self.server.eras.speaks(Era::Sessionful);
-                Ok(HandshakeOutcome::Accepted(answer.clone()))
-            }
-        }
-    }
-
-    /// Sends a request before the handshake is complete.
-    pub(super) async fn handshake_request(
-        self: &Arc<Self>,
-        up: &LiveChannel,
-        closed: Closed,
-        write: impl FnOnce(u64) -> (Bytes, Heads),
-    ) -> Result<Bytes, Failure> {
-        let number = self.waiting.number();
-        let (tell, mut answer) = oneshot::channel();
-        self.waiting.insert(number, Waiter::Own(tell, up.epoch));
-        // Fails the request if the agent disconnects or the time limit expires.
-        let _unanswered = FailOnDrop { link: Arc::clone(self), number };
-        let (body, heads) = write(number);
-        let inbound = self.inbound(up.epoch, Some(number));
-        let message = Outbound::request(body, heads, Clearance::Closed(closed))?;
-        let mut sending = tokio::spawn(send(Arc::clone(&up.channel), message, inbound));
-        let sent = tokio::select! {
-            biased;
-            answered = &mut answer => return answered.unwrap_or_else(|_| gone()),
-            sent = &mut sending => sent,
-        };
-        match sent {
-            Ok(Ok(())) => answer.await.unwrap_or_else(|_| gone()),
-            // A rejection that is a JSON-RPC error is the server's answer.
-            Ok(Err(SendError::Refused { body, .. })) if error_in(&body).is_some() => Ok(body),
-            Ok(Err(error)) => Err(error.into()),
-            Err(_) => Err(Failure::unavailable("the handshake was aborted")),
-        }
-    }
-
     /// The channel of `epoch` closed by itself.
     pub(super) fn lost(&self, epoch: u64, why: &str) {
         self.died.fetch_max(epoch, Ordering::AcqRel);
@@ -384,6 +306,7 @@ impl Link {
         if let Some(up) = current {
             let now = Instant::now();
             self.note_death(now - up.since, now);
+            self.server.was_lost(why, now);
             tracing::warn!(server = self.server.name(), why, "server connection lost");
         }
         self.forget(epoch);
@@ -428,16 +351,4 @@ async fn in_time<T>(deadline: Option<Instant>, work: impl Future<Output = T>) ->
         Some(deadline) => timeout_at(deadline, work).await.ok(),
         None => Some(work.await),
     }
-}
-
-async fn send(
-    channel: Arc<dyn Channel>,
-    message: Outbound,
-    inbound: Arc<Inbound>,
-) -> Result<(), SendError> {
-    channel.send(message, inbound).await
-}
-
-fn gone() -> Result<Bytes, Failure> {
-    Err(Failure::unavailable("it disconnected during the handshake"))
 }

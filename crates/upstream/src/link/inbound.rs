@@ -6,13 +6,14 @@ mod notifications;
 mod questions;
 
 use std::borrow::Cow;
+use std::future::pending;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::Instant;
 use toolgate_admission::ended::{Ended, Withheld};
-use toolgate_admission::task_call::Made;
+use toolgate_admission::task_call::CreatedTask;
 use toolgate_mcp::{
     Incoming, Limits, Message, Payload, Pieces, Response, code, parse_server, write,
 };
@@ -22,7 +23,7 @@ use super::input_required::{is_input_required, receive_input_required};
 use super::missing_capability::missing_capability_answer;
 use super::present::Withholding;
 use super::waiting::{AgentWaiter, Bridge, Waiter};
-use crate::channel::{Inbox, Progress};
+use crate::channel::{BoxFuture, Inbox, Progress};
 use crate::event_buffer::EventBuffer;
 use crate::label;
 use crate::relay::RelayWriter;
@@ -57,6 +58,15 @@ impl Inbox for Inbound {
             && let Some(buffer) = link.waiting.buffer_of(call)
         {
             buffer.pause(retry);
+        }
+    }
+
+    fn resumed(&self) -> BoxFuture<'static, ()> {
+        let link = self.link.upgrade();
+        let buffer = link.zip(self.call).and_then(|(link, call)| link.waiting.buffer_of(call));
+        match buffer {
+            Some(buffer) => Box::pin(buffer.resumed()),
+            None => Box::pin(pending()),
         }
     }
 
@@ -174,7 +184,7 @@ impl Link {
         waiting: &AgentWaiter,
         response: &Response<'_>,
         body: &Bytes,
-    ) -> (Pieces, Option<Box<Made>>) {
+    ) -> (Pieces, Option<Box<CreatedTask>>) {
         let as_it_is =
             |id| Pieces::replace(body, response.raw, id, waiting.reply.id()).unwrap_or_default();
         let result = match response.payload {

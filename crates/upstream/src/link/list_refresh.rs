@@ -6,7 +6,7 @@
 //!
 //! Invariant: a failed refresh keeps the cached lists.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -35,6 +35,8 @@ const MAX_PAGES: usize = 10_000;
 const SPACING: Duration = Duration::from_millis(500);
 /// The pause after a refresh, as a multiple of its duration.
 const REST: u32 = 9;
+/// How many times in a row a failed refresh is repeated.
+const MAX_RETRIES: u32 = 6;
 
 /// Which lists are due.
 #[derive(Debug, Default)]
@@ -42,6 +44,8 @@ pub(super) struct ListRefresh {
     /// A bit for each kind.
     due: AtomicU8,
     running: AtomicBool,
+    /// How many times in a row it has failed.
+    failures: AtomicU32,
 }
 
 impl ListRefresh {
@@ -80,7 +84,7 @@ impl Link {
             self.list_refresh.running.store(false, Ordering::Release);
             return;
         }
-        self.server.list_cache.note_request(Instant::now());
+        self.server.list_cache.note_request();
         // Not tracked: nothing waits for it. Between two refreshes it holds no link, so that an
         // unused link can end.
         tokio::spawn(run_refreshes(Weak::clone(&self.me)));
@@ -92,9 +96,14 @@ impl Link {
         if self.is_cheap() {
             return true;
         }
-        let Parties::One(session) = &self.parties else { return self.barred().is_none() };
-        let Some(session) = session.upgrade() else { return false };
-        self.barred().is_none() && self.server.may_start_for_lists(&session.grant().label, self)
+        let session = match &self.parties {
+            Parties::One(session) => session.upgrade(),
+            Parties::Many(_) => return self.start_denied().is_none(),
+            Parties::Toolgate => return true,
+        };
+        let Some(session) = session else { return false };
+        self.start_denied().is_none()
+            && self.server.may_start_for_lists(&session.grant().label, self)
     }
 
     /// Whether a refresh is running or about to.
@@ -108,13 +117,48 @@ impl Link {
         if self.list_refresh.is_done() {
             return None;
         }
-        if let Err(failure) = self.refresh_once().await {
-            let why = failure.what(self.server.name());
-            tracing::debug!(server = self.server.name(), why, "list refresh failed");
-            self.list_refresh.take();
+        let pause = match self.list_now_due().await {
+            Ok(()) => began.elapsed() * REST,
+            Err(failure) => {
+                let why = failure.what(self.server.name());
+                tracing::debug!(server = self.server.name(), why, "list refresh failed");
+                self.pause_after_failure(&failure)
+            }
+        };
+        Some(SPACING.max(pause))
+    }
+
+    /// The pause after a failed refresh. While there are no lists for this client profile, the
+    /// refresh is repeated a few times; otherwise the next list request starts one.
+    fn pause_after_failure(&self, failure: &Failure) -> Duration {
+        self.list_refresh.take();
+        let failures = self.list_refresh.failures.fetch_add(1, Ordering::Relaxed);
+        let ended = self.ended.load(Ordering::Acquire);
+        if ended || failures >= MAX_RETRIES || self.server.list_cache.has_own(&self.client_profile)
+        {
+            return Duration::ZERO;
         }
-        self.server.list_cache.settle();
-        Some(SPACING.max(began.elapsed() * REST))
+        self.list_refresh.add(&Kind::ALL);
+        failure.retry_after().unwrap_or_default().max(Duration::from_secs(1 << failures.min(6)))
+    }
+
+    /// Fetches all lists now and caches them.
+    pub async fn list_now(self: &Arc<Self>) -> Result<(), Failure> {
+        self.list_refresh.add(&Kind::ALL);
+        self.server.list_cache.note_request();
+        self.list_now_due().await
+    }
+
+    async fn list_now_due(self: &Arc<Self>) -> Result<(), Failure> {
+        let listed = self.refresh_once().await;
+        if listed.is_ok() {
+            self.list_refresh.failures.store(0, Ordering::Relaxed);
+        }
+        // An attempt that ended with its agent session says nothing about the server.
+        if listed.is_ok() || !self.ended.load(Ordering::Acquire) {
+            self.server.list_cache.settle();
+        }
+        listed
     }
 
     async fn refresh_once(self: &Arc<Self>) -> Result<(), Failure> {

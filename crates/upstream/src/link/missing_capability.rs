@@ -93,7 +93,7 @@ pub(crate) fn answer_at_once(
     request: &Request<'_>,
     buffer: Option<&EventBuffer>,
 ) -> Option<Bytes> {
-    session.is_standing().then_some(())?;
+    session.is_implicit().then_some(())?;
     if request.method == method::PING {
         return Some(write::result(request.id, "{}"));
     }

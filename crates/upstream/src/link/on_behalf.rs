@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::clearance::Clearance;
+use toolgate_admission::describe::describe;
 use toolgate_admission::ended::Ended;
-use toolgate_admission::wanted::wanted;
 use toolgate_json::quote;
 use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server};
 use toolgate_store::Completion;
@@ -27,13 +27,13 @@ pub(crate) async fn ask(
 ) -> Option<Bytes> {
     let request = Request { raw: "{}", id: "0", method: method.into(), params };
     let server = link.server();
-    let wanted = {
+    let context = {
         let request = CallRequest::read(&request).ok()?;
-        wanted(session, server.name(), &request, None, |tool| server.class(tool))
+        describe(session, server.name(), &request, None, |tool| server.class(tool))
     };
-    let wanted = Arc::new(wanted.ok()?);
+    let context = Arc::new(context.ok()?);
     let admission = Arc::clone(session.admission());
-    let (permit, ticket) = match admission.admit(&wanted).await {
+    let (permit, ticket) = match admission.admit(&context).await {
         Ok(admitted) => admitted.split(),
         Err(refused) => {
             tracing::debug!(

@@ -6,25 +6,24 @@
 //! Invariant: however it ends, even by a panic, the agent receives an answer.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use toolgate_admission::access::Grant;
+use toolgate_admission::answer_kind::AnswerKind;
 use toolgate_admission::call_request::{CallRequest, Subject};
-use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::clearance::Clearance;
 use toolgate_admission::ended::Ended;
-use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
-use toolgate_admission::multi_round::Newer;
+use toolgate_admission::multi_round::SessionlessParts;
 use toolgate_admission::recheck::Recheck;
 use toolgate_admission::refused::Refused;
 use toolgate_audit::{CallId, Effect};
 use toolgate_json::peek;
-use toolgate_mcp::modern::without_claims;
+use toolgate_mcp::sessionless::without_claims;
 use toolgate_mcp::{Payload, Refusal, code, method, write};
 
 use super::handshake::LiveChannel;
@@ -32,7 +31,9 @@ use super::input_required::{Settled, over};
 use super::sessionless::Delivered;
 use super::waiting::{AgentWaiter, ListFilter, Waiter};
 use super::{FailOnDrop, Link};
-use crate::channel::{Heads, LastLook, Outbound, RefusedStatus, SendError, StatusClass, Uncleared};
+use crate::channel::{
+    FinalCheck, Heads, Outbound, RefusedStatus, SendError, StatusClass, Uncleared,
+};
 use crate::era::Era;
 use crate::event_buffer::{EventBuffer, Rejection};
 use crate::failure::Failure;
@@ -40,8 +41,7 @@ use crate::reply::Reply;
 use crate::rewrite::{error_in, rewrite, with_error};
 use crate::tasks::Role;
 
-/// How long questions of a server may suspend the timeout of a request, in total.
-const QUESTIONS: Duration = Duration::from_hours(1);
+mod run;
 
 /// How an agent's request is put to the server of a link.
 #[derive(Clone, Copy, Default)]
@@ -79,7 +79,7 @@ pub(crate) struct Pending {
     /// Whether it is of protocol 2026-07-28.
     pub(super) is_sessionless: bool,
     /// The state of a sessionless client's call.
-    pub(super) sessionless: Option<Box<Newer>>,
+    pub(super) sessionless: Option<Box<SessionlessParts>>,
     arrived: Instant,
     /// Checks it again before it is written, if it was admitted.
     recheck: Option<Arc<Recheck>>,
@@ -120,7 +120,7 @@ impl Link {
             role: Role::of(request.method, ask.task),
             list: Kind::listed_by(request.method),
             hides: ask.hides.and_then(|(grant, now)| ListFilter::of(request.method, grant, now)),
-            reply: Reply::new(buffer, request.id, Expects::of(request.method))
+            reply: Reply::new(buffer, request.id, AnswerKind::of(request.method))
                 .with_call_id(owner.call_id),
             token: token.map(Into::into),
             epoch: None,
@@ -286,28 +286,6 @@ impl Link {
         }
         Ok(Ended::answered(Payload::Error(error), None))
     }
-
-    /// The timeout of a request. It is suspended while the server waits for the agent (a person may
-    /// be typing an answer); on a shared server, only for agents that are asked.
-    async fn expiry(&self, limit: Duration, session: Option<u64>) {
-        let longest = Instant::now() + QUESTIONS;
-        loop {
-            sleep(limit).await;
-            let asked = self.server_requests.load(Ordering::Relaxed) > 0;
-            let asks_it = || session.is_some_and(|session| self.waiting.is_asking(session));
-            if !asked || (self.is_shared() && !asks_it()) || Instant::now() >= longest {
-                return;
-            }
-        }
-    }
-
-    fn too_late(&self, number: u64, limit: Duration) -> Failure {
-        if self.waiting.is_sent(number) {
-            Failure::Timeout { after: limit }
-        } else {
-            Failure::unavailable(format!("it was not ready within {limit:?}"))
-        }
-    }
 }
 
 // === impl Pending ===
@@ -332,7 +310,7 @@ impl Pending {
     }
 
     /// It belongs to a sessionless client.
-    pub(crate) fn with_sessionless(self, sessionless: Newer) -> Self {
+    pub(crate) fn with_sessionless(self, sessionless: SessionlessParts) -> Self {
         Self { sessionless: Some(Box::new(sessionless)), ..self }
     }
 
@@ -348,11 +326,11 @@ impl Pending {
         heads: Heads,
         clearance: Clearance,
     ) -> Result<Outbound, Uncleared> {
-        let last_look = self.recheck.as_ref().map(|recheck| {
+        let final_check = self.recheck.as_ref().map(|recheck| {
             let recheck = Arc::clone(recheck);
-            LastLook::new(move || recheck.check().is_ok())
+            FinalCheck::new(move || recheck.check().is_ok())
         });
-        Ok(Outbound::request(body, heads, clearance)?.with_last_look(last_look))
+        Ok(Outbound::request(body, heads, clearance)?.with_final_check(final_check))
     }
 
     /// How it ended: the sender of the outcome has reported it, or it was cancelled before it was
@@ -369,32 +347,6 @@ impl Pending {
         }
         let raw = String::from_utf8_lossy(&self.body);
         without_claims(&raw).ok().flatten().unwrap_or_else(|| self.body.clone())
-    }
-
-    /// Sends it and waits for its end. By then everything for the agent, at least a failure, is in
-    /// its event buffer.
-    pub(crate) async fn run(mut self, clearance: Clearance) -> Ended {
-        let (link, limit) = (Arc::clone(&self.unanswered.link), self.limit);
-        let session = link.waiting.session_of(self.unanswered.number);
-        let delivered = tokio::select! {
-            biased;
-            delivered = link.deliver(&mut self, clearance) => delivered.map_err(Some),
-            () = link.expiry(limit, session) => Err(None),
-        };
-        let number = self.unanswered.number;
-        let failure = match delivered {
-            Ok(ended) => return ended,
-            Err(failure) => failure.unwrap_or_else(|| link.too_late(number, limit)),
-        };
-        let failure = if self.written { failure.of_written() } else { failure };
-        let timed_out = matches!(failure, Failure::Timeout { .. });
-        let still_runs = link.waiting.fail(number, &failure, &link.server);
-        if timed_out && still_runs {
-            let params = format!(r#"{{"requestId":{number},"reason":"timeout"}}"#);
-            let body = write::notification(method::CANCELLED, Some(&params));
-            link.tell(body, Closed::CANCELLED).await;
-        }
-        self.answer.try_recv().ok().and_then(Result::ok).unwrap_or_else(|| failure.ended())
     }
 }
 

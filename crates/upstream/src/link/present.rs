@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use memchr::memmem;
-use toolgate_admission::expects::Expects;
+use toolgate_admission::answer_kind::AnswerKind;
 use toolgate_admission::list_kind::Kind;
-use toolgate_admission::task_call::Made;
+use toolgate_admission::task_call::CreatedTask;
 use toolgate_json::{Edit, entries, peek, text};
 use toolgate_mcp::code;
 
@@ -33,11 +33,11 @@ impl Link {
         let older = waiting.bridge == Some(Bridge::Translate);
         let mut shown = None;
         match waiting.reply.expects() {
-            Expects::Tools => self.server.listed_names.learn(Kind::Tools, result),
-            Expects::Prompts => self.server.listed_names.learn(Kind::Prompts, result),
+            AnswerKind::Tools => self.server.listed_names.learn(Kind::Tools, result),
+            AnswerKind::Prompts => self.server.listed_names.learn(Kind::Prompts, result),
             _ => {}
         }
-        if waiting.reply.expects() == Expects::Tools {
+        if waiting.reply.expects() == AnswerKind::Tools {
             let broken = self.server.annotations.learn(result);
             if older && !broken.is_empty() {
                 shown = without_hidden(Kind::Tools, result, |own| broken.contains(own))?;
@@ -82,11 +82,11 @@ impl Link {
         waiting: &AgentWaiter,
         result: &str,
         original: &str,
-    ) -> Result<(Option<String>, Option<Box<Made>>), Withholding> {
+    ) -> Result<(Option<String>, Option<Box<CreatedTask>>), Withholding> {
         if waiting.role == Role::Call && !may_be_about_task(original) {
             return Ok((None, None));
         }
-        let call = CallResult::of(original, waiting.reply.expects() == Expects::ToolResult);
+        let call = CallResult::of(original, waiting.reply.expects() == AnswerKind::ToolResult);
         let Some(session) = self.agent_by_key(waiting.session) else {
             // Its agent session has ended; what the call started has not.
             return match waiting.role {
@@ -111,7 +111,7 @@ impl Link {
             Withholding { why: Why::Task(not_shown.why), made }
         })?;
         let made = shown.made.map(|made| {
-            if let Some((own, _)) = &made.followed {
+            if let Some((own, _)) = &made.tracked {
                 self.deliver_early(own);
             }
             Box::new(self.placed(*made, waiting))
@@ -121,17 +121,17 @@ impl Link {
             && let Some(heard) = answer.heard(result)
         {
             let who = (&*session.grant().label, session.key());
-            session.admission().hear_of_task(who, self.server.name(), own, &heard);
+            session.admission().task_updated(who, self.server.name(), own, &heard);
         }
         Ok((shown.result, made))
     }
 
     /// The task with where it runs and how long it keeps its call in flight at least.
-    fn placed(&self, made: Made, waiting: &AgentWaiter) -> Made {
+    fn placed(&self, made: CreatedTask, waiting: &AgentWaiter) -> CreatedTask {
         let up = self.up.load_full().filter(|up| Some(up.epoch) == waiting.epoch);
         // A process takes its tasks with it; an HTTP server may keep them.
         let gone = up.and_then(|up| up.channel.ends_server().then(|| up.gone.clone()));
-        Made { gone, shortest: self.server.timeout(None), ..made }
+        CreatedTask { gone, shortest: self.server.timeout(None), ..made }
     }
 }
 
@@ -139,7 +139,7 @@ impl Link {
 pub(super) struct Withholding {
     why: Why,
     /// The task that the answer creates nevertheless.
-    pub(super) made: Option<Box<Made>>,
+    pub(super) made: Option<Box<CreatedTask>>,
 }
 
 enum Why {
@@ -185,7 +185,7 @@ impl Withholding {
 impl AgentWaiter {
     /// The error with the code of the agent's protocol.
     pub(super) fn error_for_agent<'e>(&self, error: &'e str) -> Cow<'e, str> {
-        if self.bridge != Some(Bridge::Translate) || self.reply.expects() != Expects::Resource {
+        if self.bridge != Some(Bridge::Translate) || self.reply.expects() != AnswerKind::Resource {
             return Cow::Borrowed(error);
         }
         let raw = peek(error, &["code"]).ok().flatten();

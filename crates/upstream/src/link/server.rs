@@ -6,14 +6,16 @@
 //! Invariant: nothing here communicates with a server; links do.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{
+    OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit, RwLock, Semaphore,
+};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use toolgate_admission::access::Grant;
@@ -32,6 +34,7 @@ use crate::list_cache::ListCache;
 use crate::listed_names::ListedNames;
 use crate::metrics::ServerMetrics;
 use crate::names::Naming;
+use crate::status::{Running, ServerStatus, Starting, StatusTracker};
 
 /// Whether agents share one channel to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,9 +90,24 @@ pub struct Server {
     /// Links of each grant whose process was started to fetch lists, not for a call.
     started_for_lists: Mutex<HashMap<Arc<str>, Vec<Weak<Link>>>>,
     backoff: Mutex<Backoff>,
+    status: StatusTracker,
+    /// Whether starts run one at a time, because simultaneous ones have failed.
+    one_start_at_a_time: AtomicBool,
+    start_turn: Arc<RwLock<()>>,
+    /// Whether toolgate lists it, or has tried to.
+    own_listing: AtomicU8,
     room: Arc<Semaphore>,
     /// It was removed from the configuration, or replaced.
     retired: AtomicBool,
+}
+
+/// The turn of a start, until it is dropped.
+#[expect(dead_code, reason = "the guards are only held")]
+pub(crate) enum StartTurn {
+    /// With other starts.
+    Together(OwnedRwLockReadGuard<()>),
+    /// While no other start runs.
+    Alone(OwnedRwLockWriteGuard<()>),
 }
 
 // === impl Server ===
@@ -115,6 +133,10 @@ impl Server {
             shared: Mutex::new(None),
             started_for_lists: Mutex::default(),
             backoff: Mutex::new(Backoff::default()),
+            status: StatusTracker::default(),
+            one_start_at_a_time: AtomicBool::new(false),
+            start_turn: Arc::default(),
+            own_listing: AtomicU8::new(NOT_TRIED),
             room,
             retired: AtomicBool::new(false),
         }
@@ -132,15 +154,31 @@ impl Server {
         tasks: &TaskTracker,
     ) -> Arc<Link> {
         let mut shared = self.shared.lock();
-        let link = shared.get_or_insert_with(|| {
-            let parties = Parties::Many(Mutex::default());
-            let opening = Bytes::from_static(OPENING.as_bytes());
-            // Only a sessionless server can tell the agents of one link apart.
-            Link::new(Arc::clone(self), parties, opening, Era::Sessionless, tasks.clone())
-        });
+        let link = shared.get_or_insert_with(|| self.new_shared_link(tasks));
         // Still locked, so that no agent joins a link that is being closed as idle.
         link.join(session);
         Arc::clone(link)
+    }
+
+    /// The link over which toolgate itself lists the server: the shared one, or one that
+    /// [`Link::end_own`] closes.
+    pub fn own_link(self: &Arc<Self>, tasks: &TaskTracker) -> Arc<Link> {
+        if self.settings.instances == Instances::Shared {
+            let mut shared = self.shared.lock();
+            return Arc::clone(shared.get_or_insert_with(|| self.new_shared_link(tasks)));
+        }
+        let opening = Bytes::from_static(OPENING.as_bytes());
+        // A server at a URL answers an unknown `server/discover` at once and then gets `initialize`.
+        // A child may ignore it, so it gets `initialize` first.
+        let era = if self.settings.backs_off { Era::Sessionful } else { Era::Sessionless };
+        Link::new(Arc::clone(self), Parties::Toolgate, opening, era, tasks.clone())
+    }
+
+    fn new_shared_link(self: &Arc<Self>, tasks: &TaskTracker) -> Arc<Link> {
+        let parties = Parties::Many(Mutex::default());
+        let opening = Bytes::from_static(OPENING.as_bytes());
+        // Only a sessionless server can tell the agents of one link apart.
+        Link::new(Arc::clone(self), parties, opening, Era::Sessionless, tasks.clone())
     }
 
     /// Closes the shared link if no agent has used it for `idle`.
@@ -163,7 +201,7 @@ impl Server {
     }
 
     /// Whether it was removed from the configuration, or replaced.
-    pub(crate) fn is_retired(&self) -> bool {
+    pub fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }
 
@@ -174,15 +212,16 @@ impl Server {
             .unwrap_or(self.settings.timeout)
     }
 
-    /// The risk class of `tool`: the configured one, or else the class implied by its name, raised
-    /// by the server's annotations and by the configured class of a name with the same folded form.
+    /// The risk class of `tool`: the configured one, or else the class of its newest definition (of
+    /// its name, if it was never listed), raised by the configured class of a name with the same
+    /// folded form.
     pub fn class(&self, tool: &str) -> Class {
         if let Some(said) = self.settings.tool_classes.get(tool) {
             return *said;
         }
         let folded = self.settings.tool_classes.iter().filter(|(name, _)| is_variant(tool, name));
-        let raises = folded.map(|(_, class)| *class).chain(self.listed_names.class(tool));
-        raises.fold(Class::by_name(tool), Class::raised)
+        let own = self.listed_names.class(tool).unwrap_or_else(|| Class::by_name(tool));
+        folded.map(|(_, class)| *class).fold(own, Class::raised)
     }
 
     /// Whether this is hidden from a grant: the server's own name of a tool or prompt, or a URI.
@@ -240,16 +279,80 @@ impl Server {
         self.backoff.lock().wait(now)
     }
 
-    pub(crate) fn start_failed(&self, now: Instant) {
-        self.metrics.failed_starts.inc();
-        self.backoff.lock().failed(now);
+    /// What people see of it.
+    pub fn status(&self) -> ServerStatus {
+        let now = Instant::now();
+        self.status.status(self.must_wait(now), now)
     }
 
-    pub(crate) fn start_worked(&self) {
-        self.metrics.starts.inc();
+    /// Why its last start failed, if it did.
+    pub(crate) fn last_cause(&self) -> Option<String> {
+        self.status.cause()
+    }
+
+    /// Lets the next start begin at once.
+    pub fn reset_backoff(&self) {
         *self.backoff.lock() = Backoff::default();
     }
+
+    /// Whether the caller shall list it on behalf of toolgate: it was not tried yet, or, if
+    /// `again`, an earlier attempt has ended without a list.
+    pub fn claim_own_listing(&self, again: bool) -> bool {
+        let claim = |from| {
+            let (on, off) = (Ordering::AcqRel, Ordering::Acquire);
+            self.own_listing.compare_exchange(from, RUNNING, on, off).is_ok()
+        };
+        claim(NOT_TRIED) || (again && !self.list_cache.is_listed() && claim(TRIED))
+    }
+
+    /// The listing that was claimed has ended.
+    pub fn end_own_listing(&self) {
+        self.own_listing.store(TRIED, Ordering::Release);
+    }
+
+    /// A start begins; it may have to wait for another one.
+    pub(crate) async fn begin_start(&self) -> (StartTurn, Starting) {
+        let turn = Arc::clone(&self.start_turn);
+        let turn = if self.one_start_at_a_time.load(Ordering::Acquire) {
+            StartTurn::Alone(turn.write_owned().await)
+        } else {
+            StartTurn::Together(turn.read_owned().await)
+        };
+        (turn, self.status.begin())
+    }
+
+    /// Runs starts one at a time from now on. Some servers lock a file while they start.
+    pub(crate) fn start_one_at_a_time(&self) {
+        if !self.one_start_at_a_time.swap(true, Ordering::AcqRel) {
+            tracing::info!(
+                server = self.name(),
+                "simultaneous starts failed; starting one process at a time"
+            );
+        }
+    }
+
+    pub(crate) fn start_failed(&self, why: String, now: Instant) {
+        self.metrics.failed_starts.inc();
+        self.backoff.lock().failed(now);
+        self.status.failed(why, now);
+    }
+
+    pub(crate) fn start_worked(&self) -> Running {
+        self.metrics.starts.inc();
+        *self.backoff.lock() = Backoff::default();
+        self.status.worked()
+    }
+
+    /// Its connection was lost.
+    pub(crate) fn was_lost(&self, why: &str, now: Instant) {
+        self.status.failed(why.to_owned(), now);
+    }
 }
+
+/// States of the listing on behalf of toolgate.
+const NOT_TRIED: u8 = 0;
+const RUNNING: u8 = 1;
+const TRIED: u8 = 2;
 
 /// How many processes of one server may run for one grant only to fetch its lists.
 const MAX_STARTED_FOR_LISTS: usize = 4;

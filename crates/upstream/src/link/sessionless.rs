@@ -14,7 +14,7 @@ use toolgate_admission::ended::Ended;
 use toolgate_admission::list_kind::Kind;
 use toolgate_audit::Effect;
 use toolgate_json::{members, peek, text};
-use toolgate_mcp::modern::{About, described, heads_of};
+use toolgate_mcp::sessionless::{About, described, heads_of};
 use toolgate_mcp::{Incoming, Limits, Message, Payload, code, method, parse_server, write};
 
 use super::agent::Agent;
@@ -247,6 +247,7 @@ impl Link {
         match &self.parties {
             Parties::One(session) => session.upgrade(),
             Parties::Many(_) => self.agent_by_key(self.waiting.session_of(number)?),
+            Parties::Toolgate => None,
         }
     }
 
@@ -258,6 +259,7 @@ impl Link {
                 let sessions = sessions.lock();
                 sessions.iter().filter_map(Weak::upgrade).find(|session| session.key() == key)
             }
+            Parties::Toolgate => None,
         }
     }
 

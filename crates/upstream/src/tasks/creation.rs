@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedReceiver;
-use toolgate_admission::task_book::Heard;
-use toolgate_admission::task_call::Made;
+use toolgate_admission::task_book::TaskUpdate;
+use toolgate_admission::task_call::CreatedTask;
 use toolgate_json::{members, peek, text};
 
 /// The `resultType` of an answer that creates a task.
@@ -66,14 +66,17 @@ impl CallResult {
     }
 
     /// The task that the result creates, if its agent session is gone and cannot be shown it.
-    pub(crate) fn unseen(self, result: &str) -> Option<Made> {
+    pub(crate) fn unseen(self, result: &str) -> Option<CreatedTask> {
         Creation::of(result, self).map(|creation| made(None, creation.task))
     }
 }
 
 /// A task as its server describes it.
-pub(super) fn made(followed: Option<(String, UnboundedReceiver<Heard>)>, task: &str) -> Made {
-    Made { followed, first: Heard::of(task), gone: None, shortest: Duration::ZERO }
+pub(super) fn made(
+    tracked: Option<(String, UnboundedReceiver<TaskUpdate>)>,
+    task: &str,
+) -> CreatedTask {
+    CreatedTask { tracked, first: TaskUpdate::of(task), gone: None, shortest: Duration::ZERO }
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 
 use memchr::memmem;
 use toolgate_admission::caller::Caller;
-use toolgate_admission::task_book::{Heard, NotFollowed, Whose};
-use toolgate_admission::task_call::Made;
+use toolgate_admission::task_book::{NotFollowed, TaskOwner, TaskUpdate};
+use toolgate_admission::task_call::CreatedTask;
 use toolgate_json::{Edit, items, members, peek, text};
 use toolgate_mcp::method;
 
@@ -30,7 +30,7 @@ pub(crate) struct ShownResult {
     /// `None` if it is unchanged.
     pub(crate) result: Option<String>,
     /// The task that it creates; the caller fills in its times and its channel.
-    pub(crate) made: Option<Box<Made>>,
+    pub(crate) made: Option<Box<CreatedTask>>,
 }
 
 /// An answer that is not shown.
@@ -38,7 +38,7 @@ pub(crate) struct ShownResult {
 pub(crate) struct NotShown {
     pub(crate) why: WhyNot,
     /// The task that the answer creates nevertheless: its call is in flight.
-    pub(crate) made: Option<Box<Made>>,
+    pub(crate) made: Option<Box<CreatedTask>>,
 }
 
 /// Why an answer is not shown.
@@ -68,14 +68,14 @@ impl TaskAnswer<'_> {
     }
 
     /// What an answer about a task reports of its call.
-    pub(crate) fn heard(&self, answer: &str) -> Option<Heard> {
+    pub(crate) fn heard(&self, answer: &str) -> Option<TaskUpdate> {
         let Role::Task { own, result } = self.role else { return None };
-        Heard::of_answer(own, answer, *result)
+        TaskUpdate::of_answer(own, answer, *result)
     }
 
     fn mine(&self, own: &str) -> bool {
         let grant = self.session.grant();
-        self.session.admission().tasks.whose(&grant.label, self.server, own) == Whose::Mine
+        self.session.admission().tasks.owner(&grant.label, self.server, own) == TaskOwner::Own
     }
 
     /// The result of a call, and the task that it creates. A task that the agent cannot be shown
@@ -165,7 +165,7 @@ pub(crate) struct TaskMessage<'a> {
     raw: &'a str,
     pub(crate) own: String,
     /// The reported state of the task.
-    pub(crate) heard: Option<Heard>,
+    pub(crate) heard: Option<TaskUpdate>,
 }
 
 impl<'a> TaskMessage<'a> {
@@ -176,17 +176,17 @@ impl<'a> TaskMessage<'a> {
         let raw = if tells { peek(params, &["taskId"]) } else { peek(params, &RELATED) };
         let raw = raw.ok().flatten()?;
         let own = text(raw)?.into_owned();
-        Some(Self { raw, own, heard: tells.then(|| Heard::of(params)) })
+        Some(Self { raw, own, heard: tells.then(|| TaskUpdate::of(params)) })
     }
 
     /// Whether the grant of `session` owns the task.
     pub(crate) fn is_of(&self, session: &dyn Caller, server: &str) -> bool {
-        self.whose(session, server) == Whose::Mine
+        self.whose(session, server) == TaskOwner::Own
     }
 
     /// Whether only other grants own the task.
     pub(crate) fn is_of_others(&self, session: &dyn Caller, server: &str) -> bool {
-        self.whose(session, server) == Whose::Another
+        self.whose(session, server) == TaskOwner::Other
     }
 
     /// The raw id in the message, and the id that `session` knows.
@@ -194,8 +194,8 @@ impl<'a> TaskMessage<'a> {
         Some((self.raw, shown_id(session, server, &self.own)?))
     }
 
-    fn whose(&self, session: &dyn Caller, server: &str) -> Whose {
-        session.admission().tasks.whose(&session.grant().label, server, &self.own)
+    fn whose(&self, session: &dyn Caller, server: &str) -> TaskOwner {
+        session.admission().tasks.owner(&session.grant().label, server, &self.own)
     }
 }
 

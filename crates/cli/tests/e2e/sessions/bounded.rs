@@ -1,5 +1,5 @@
 //! However much strangers send, and however many they are: memory is bounded, others are served,
-//! and the audit tells of it in a few rows.
+//! and the audit records it in a few rows.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -78,7 +78,7 @@ fn frames_that_are_never_finished() {
     audited(&gate.home, "unfinished_frames");
     others_are_served(&agent, &mut good);
     eventually("memory is bounded", || (gate.resident_kib() < ENOUGH_KIB).then_some(()));
-    // What is meant is heard all the same.
+    // Valid messages are handled all the same.
     let mut large = Program::dial(&gate);
     large.say(&"x".repeat(FRAME));
     assert_eq!(large.hear()["error"]["code"], -32700);

@@ -1,4 +1,4 @@
-//! Calls to sessions: what reaches them, what comes back, what is said when it does not.
+//! Calls to sessions: requests, answers and errors.
 
 use std::fs;
 use std::thread;
@@ -59,7 +59,7 @@ fn bytes_reach_the_program_and_come_back_as_they_are() {
 }
 
 #[test]
-fn errors_of_the_program_are_results_that_keep_code_and_words() {
+fn errors_of_the_program_are_results_that_keep_code_and_message() {
     let gate = Gate::start("");
     let mut program = Program::register(&gate, &Card::new("u1", "find"));
     let agent = open(&gate);
@@ -235,7 +235,7 @@ fn a_timeout_keeps_the_slot_until_the_late_answer() {
 }
 
 #[test]
-fn a_call_that_is_taken_back_is_answered_to_nobody() {
+fn a_cancelled_call_is_not_answered() {
     let gate = Gate::start("");
     let mut program = Program::register(&gate, &Card::new("u1", "find"));
     let agent = open(&gate);
@@ -260,7 +260,8 @@ fn calls_are_in_the_audit_with_their_session() {
     while_calling(&agent, "find", &json!({"a": 1}), || program.serve("yes"));
     agent.call("find", &json!({"session_id": "nobody"}));
     let rows = eventually("the outcome is written", || {
-        let output = gate.home.run(&["audit", "list", "-o", "jsonl", "--tool", "find"]);
+        let output =
+            gate.home.run(&["audit", "list", "--after", "0", "-o", "jsonl", "--tool", "find"]);
         let rows = String::from_utf8(output.stdout).unwrap();
         let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
         (rows.len() == 3).then_some(rows)

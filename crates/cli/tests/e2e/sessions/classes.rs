@@ -1,5 +1,5 @@
-//! Risk classes of session tools: the operator's word holds for its kind, and what a program says of
-//! its tool raises the class and never lowers it. `policy explain` says what the gateway decides.
+//! Risk classes of session tools: the operator's class applies to its kind, and what a program declares about
+//! its tool raises the class and never lowers it. `policy explain` agrees with the gateway.
 
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ fn annotations_and_descriptions_raise_the_class_and_never_lower_it() {
 }
 
 #[test]
-fn a_class_that_is_said_of_a_kind_is_for_that_kind() {
+fn a_class_configured_for_a_kind_is_for_that_kind() {
     let kinds = "{ kinds: { server: { tools: { post: { class: destructive } } }, \
                  client: { tools: { post: { class: read } } } } }";
     let gate = gate(kinds, "classes: { destructive: { action: deny } }");
@@ -100,9 +100,9 @@ fn a_session_tool_is_explained_as_it_is_decided() {
     let explained = |home: &Home, words: &[&str]| {
         let base = ["policy", "explain", "-o", "json", "--grant", "team", "--tool"];
         let output = home.run(&[&base[..], words].concat());
-        let said: Value =
+        let printed: Value =
             serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
-        said["effect"].as_str().unwrap().to_owned()
+        printed["effect"].as_str().unwrap().to_owned()
     };
     let cases: [(&[&str], &str); 6] = [
         (&[&najti], "deny"),

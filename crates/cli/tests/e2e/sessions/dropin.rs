@@ -52,7 +52,7 @@ fn it_starts_as_it_is_and_shows_the_cached_tools_at_once() {
     let mut program = Program::dial(&gate);
     let params = Card::new("server-trade", "get_metadata").of("server", "trade").params();
     let answer = program.ask("session.register", &params);
-    assert_eq!(answer["result"]["idle_timeout_secs"], 900, "told as before");
+    assert_eq!(answer["result"]["idle_timeout_secs"], 900, "as before");
     assert!(tool(&agent, "execute_query").is_none());
     eventually("the file is kept up to date", || {
         let file = cache(&gate.home);
@@ -61,7 +61,7 @@ fn it_starts_as_it_is_and_shows_the_cached_tools_at_once() {
     });
     assert_eq!(gate.stop().0, Some(0));
     assert!(gate.home.path("work/toolgate").is_dir(), "the data folder is under workPath");
-    // Again, with nobody connected.
+    // Again, without a connected session.
     let gate = start(gate.into_home(), "").unwrap();
     let agent = open(&gate);
     for (name, is_there) in [("НайтиЗаказ", true), ("get_metadata", true), ("execute_query", false)]
@@ -86,7 +86,7 @@ fn a_cache_that_cannot_be_read_is_left_alone() {
     fs::create_dir_all(home.path("work")).unwrap();
     fs::write(home.path("work/tools_cache.json"), "{\"version\":7}").unwrap();
     let gate = start(home, "").unwrap();
-    gate.log.wait_for("not taken over");
+    gate.log.wait_for("cannot read the tools cache");
     let _program = Program::register(&gate, &Card::new("u1", "find"));
     super::audited_in(&gate.home, "work/toolgate", "registered");
     assert_eq!(cache(&gate.home), json!({"version": 7}));
@@ -99,10 +99,10 @@ fn masking_is_refused_and_not_ignored() {
         .unwrap();
     let output = home.run(&["serve", "--config", "v8project.yaml"]);
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8(output.stderr).unwrap();
+    let printed = String::from_utf8(output.stderr).unwrap();
     assert!(
-        said.contains("v8project.yaml:2:") && said.contains("`masking` is not supported yet"),
-        "{said}"
+        printed.contains("v8project.yaml:2:") && printed.contains("`masking` is not supported yet"),
+        "{printed}"
     );
 }
 
@@ -120,19 +120,31 @@ fn it_is_taken_over_for_good_with_its_tools() {
         toolgate: { listen: { admin: off }, policies: { none: { version: '1', default: deny } }, grants: [{ label: none, token_sha256: 0000000000000000000000000000000000000000000000000000000000000000, policy: none }] }\n";
     fs::write(home.path("v8project.yaml"), project).unwrap();
     let output = home.run(&["import", "v8project.yaml"]);
-    let (text, said) =
+    let (text, printed) =
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert_eq!(output.status.code(), Some(0), "{printed}");
     golden::check("sessions/import-v8project.yaml", &text);
     assert!(
-        said.contains("nothing is closed by it") && said.contains("2 entries are new"),
-        "{said}"
+        printed.contains("nothing is closed by it")
+            && printed.contains("preview: nothing was written")
+            && printed.contains("2 tools into the showcase"),
+        "{printed}"
     );
-    assert!(!text.contains("SECRET") && !said.contains("SECRET"));
-    // Once more, into a file, and then it is served.
+    assert!(!text.contains("SECRET") && !printed.contains("SECRET"));
+    assert!(!home.path("work/toolgate").exists(), "a preview writes nothing");
+    // Into a file, and then it is served.
     let output = home.run(&["import", "v8project.yaml", "--write", "toolgate.yaml"]);
     assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("0 entries are new"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("2 entries are new"));
+    // Again: the file is unchanged, so it is replaced. An edited one is not.
+    let again =
+        |args: &[&str]| home.run(&[&["import", "v8project.yaml", "--write"], args].concat());
+    assert_eq!(again(&[]).status.code(), Some(0));
+    let written = fs::read_to_string(home.path("toolgate.yaml")).unwrap();
+    fs::write(home.path("toolgate.yaml"), format!("{written}# mine\n")).unwrap();
+    assert_eq!(again(&[]).status.code(), Some(2));
+    assert_eq!(again(&["toolgate.yaml", "--force"]).status.code(), Some(0));
+    assert!(fs::read_to_string(home.path("toolgate.yaml.bak")).unwrap().ends_with("# mine\n"));
     fs::remove_file(home.path("work/tools_cache.json")).unwrap();
     let command = home.command(&["serve", "--ready-json"]);
     let gate = Gate::run(home, command).map_err(|(_, log)| log).unwrap();
@@ -141,9 +153,10 @@ fn it_is_taken_over_for_good_with_its_tools() {
     assert!(gate.ready()["sessions"].as_str().unwrap().ends_with("/ws"));
     let mut program = Program::dial(&gate);
     let answer = program.ask("session.register", &Card::new("u1", "find").params());
-    assert_eq!(answer["result"]["idle_timeout_secs"], 900, "told as before");
-    // Whoever serves would not see what is imported now.
-    let output = gate.home.run(&["import", "work/tools_cache.json", "--data", "work/toolgate"]);
+    assert_eq!(answer["result"]["idle_timeout_secs"], 900, "as before");
+    // A running gateway would not see the import.
+    let output =
+        gate.home.run(&["import", "work/tools_cache.json", "--write", "--data", "work/toolgate"]);
     assert_eq!(output.status.code(), Some(2));
 }
 
@@ -156,7 +169,10 @@ fn a_tools_cache_alone_goes_into_the_showcase() {
         fs::write(home.path(file), text).unwrap();
         assert_eq!(home.run(&["import", file]).status.code(), Some(2), "{file}");
     }
-    let output = home.run(&["import", "tools_cache.json"]);
+    let output = home.run(&["import", "nosuch"]);
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains("no such file"), "{printed}");
+    let output = home.run(&["import", "tools_cache.json", "--write"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let gate = Gate::start_in(home, "");
     assert!(tool(&open(&gate), "НайтиЗаказ").is_some());

@@ -11,7 +11,7 @@ use super::{open, text, tools};
 use crate::gate::{Gate, eventually};
 
 /// How many times the channels come back, and how often: a few times in a hurry, or as often as
-/// `TOOLGATE_FLAPS` says (`cargo xtask soak flaps`), once a second. Each time they have a new socket.
+/// `TOOLGATE_FLAPS` sets (`cargo xtask soak flaps`), once a second. Each time they have a new socket.
 fn flaps() -> (u32, Duration) {
     match std::env::var("TOOLGATE_FLAPS") {
         Ok(returns) => (returns.parse().unwrap(), Duration::from_secs(1)),
@@ -19,7 +19,7 @@ fn flaps() -> (u32, Duration) {
     }
 }
 
-/// Says that it is over when it is dropped.
+/// Signals the end when it is dropped.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {

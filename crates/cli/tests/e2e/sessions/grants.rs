@@ -39,8 +39,8 @@ fn two_grants_with_two_bases_see_only_their_own() {
         assert_eq!(code(&unknown), "unknown_session");
         let gone = agent.call(&format!("only_{others}"), &json!({}));
         assert_eq!(code(&gone), "unknown_tool");
-        for said in [&list, &sessions.to_string(), &unknown.to_string()] {
-            assert!(!said.contains(others), "{said}");
+        for printed in [&list, &sessions.to_string(), &unknown.to_string()] {
+            assert!(!printed.contains(others), "{printed}");
         }
         // For this grant there is only one, so it need not be named.
         std::thread::scope(|scope| {
@@ -80,7 +80,16 @@ fn a_policy_speaks_of_sessions_and_built_ins() {
     assert_eq!(code(&agent.call("tools_cache_reset", &json!({}))), "policy_denied");
     assert_ne!(agent.call("session_list", &json!({}))["isError"], true);
     eventually("the outcome of the built-in is written", || {
-        let output = gate.home.run(&["audit", "list", "-o", "jsonl", "--tool", "session_list"]);
+        let output = gate.home.run(&[
+            "audit",
+            "list",
+            "--after",
+            "0",
+            "-o",
+            "jsonl",
+            "--tool",
+            "session_list",
+        ]);
         let rows = String::from_utf8(output.stdout).unwrap();
         (rows.contains(r#""server":"toolgate""#) && rows.lines().count() == 2).then_some(())
     });

@@ -208,7 +208,8 @@ fn a_freeze_stops_calls_that_wait_for_their_turn() {
     let freeze = || drop(Api::admin(&gate).expect(201, "POST", "freeze", r#"{"all":true}"#));
     while_queued(&gate, &open(&gate), freeze, "frozen");
     eventually("the row tells that nothing was sent", || {
-        let output = gate.home.run(&["audit", "list", "-o", "jsonl", "--tool", "find"]);
+        let output =
+            gate.home.run(&["audit", "list", "--after", "0", "-o", "jsonl", "--tool", "find"]);
         let rows = String::from_utf8(output.stdout).unwrap();
         rows.lines()
             .map(|row| serde_json::from_str::<Value>(row).unwrap())

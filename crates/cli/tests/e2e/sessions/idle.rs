@@ -1,4 +1,4 @@
-//! Sessions that nobody uses: by default nothing happens to them.
+//! Idle sessions: by default nothing happens to them.
 
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn hidden_until_it_is_called_by_its_id() {
     let gate = Gate::start("sessions: { cache: false, kinds: { test: { idle_timeout_secs: 1 } } }");
     let agent = open(&gate);
     let mut stream = Events::of(agent.get("Accept: text/event-stream\r\n"));
-    // Whoever looks after each change is told of the next.
+    // An agent that lists after each change is notified of the next.
     let mut told_until = |visible: bool| {
         while tool(&agent, "find").is_some() != visible {
             let (_, message) = stream.message().unwrap();
@@ -44,7 +44,7 @@ fn hidden_until_it_is_called_by_its_id() {
         assert_eq!(text(&call.join().unwrap()), "here");
     });
     told_until(false);
-    // Nobody has closed anything.
+    // No socket was closed.
     assert_eq!(program.ask("ping", &json!({}))["result"], json!({}));
 }
 
@@ -64,7 +64,7 @@ fn asked_to_end_only_where_that_is_wanted() {
     program.notify("session.bye", &json!({"reason": "idle"}));
     assert_eq!(program.closed(), Some(1000));
     eventually("it is gone", || seen(&gate, "u1").is_null().then_some(()));
-    // The first thing that the other one hears is the answer to its own question.
+    // The first message that the other one receives is the answer to its own request.
     assert_eq!(other.ask("ping", &json!({}))["result"], json!({}));
     let rows = super::session_rows(&gate.home);
     assert!(!rows.iter().any(|(what, _)| what == "answer_dropped"), "{rows:?}");

@@ -1,4 +1,4 @@
-//! What agents see of sessions, and that they are told when it changes.
+//! What agents see of sessions, and their notifications of changes.
 
 use std::fs;
 
@@ -43,6 +43,32 @@ fn built_ins_then_sessions_then_servers() {
     let of_server = Agent::open(&gate, "peer").call("echo", &json!({})).to_string();
     assert!(!of_server.contains("the session's"), "{of_server}");
     assert_eq!(code(&everything.call("inner", &json!({}))), "unknown_tool");
+}
+
+#[test]
+fn all_three_selectors_if_asked_for() {
+    let gate = Gate::start("sessions: { selectors: any }");
+    let mut trade = Program::register(&gate, &Card::new("u1", "find").of("client", "Торговля"));
+    let mut stock = Program::register(&gate, &Card::new("u2", "find").of("server", "Склад"));
+    let agent = open(&gate);
+    let schema = tool(&agent, "find").unwrap()["inputSchema"].clone();
+    for selector in ["session_id", "infobase_name", "kind"] {
+        assert_eq!(schema["properties"][selector]["type"], "string", "{schema}");
+    }
+    assert!(!schema["required"].to_string().contains("session_id"), "{schema}");
+    let description = schema["properties"]["session_id"]["description"].as_str().unwrap();
+    assert!(description.contains("`u2` (Склад, server)"), "{description}");
+    let served_by = |program: &mut Program, arguments: Value| {
+        std::thread::scope(|scope| {
+            let call = scope.spawn(|| agent.call("find", &arguments));
+            program.serve("found");
+            assert_eq!(super::text(&call.join().unwrap()), "found", "{arguments}");
+        });
+    };
+    served_by(&mut trade, json!({"infobase_name": "ТОРГОВЛЯ"}));
+    served_by(&mut stock, json!({"infobase_name": "склад"}));
+    served_by(&mut stock, json!({"kind": "server"}));
+    assert_eq!(code(&agent.call("find", &json!({}))), "session_id_required");
 }
 
 #[test]
@@ -112,7 +138,7 @@ fn names_in_ascii_are_shown_called_and_judged_under_both() {
     for refused in ["UdalitZakaz", "SpryatatZakaz"] {
         assert_eq!(code(&agent.call(refused, &json!({}))), "policy_denied", "{refused}");
     }
-    // The name that agents do not see is none.
+    // The original name is not callable.
     assert_eq!(code(&agent.call("ПровестиЗаказ", &json!({}))), "unknown_tool");
     // Who has gone is still known by the same name.
     program.ask("session.bye", &json!({}));
@@ -120,7 +146,7 @@ fn names_in_ascii_are_shown_called_and_judged_under_both() {
 }
 
 #[test]
-fn agents_are_told_of_changes_that_they_see() {
+fn agents_are_notified_of_visible_changes() {
     let home = Home::new();
     let gate = Gate::start_as(
         home,
@@ -147,7 +173,7 @@ fn agents_are_told_of_changes_that_they_see() {
     trade.ask("session.tools_changed", &json!({"tools": [tool_of("find"), tool_of("more")]}));
     changed(&mut streams[0]);
     assert!(names(&agents[0]).contains(&"more".to_owned()));
-    // The first thing that the other one is told is what it can see itself.
+    // The first notification of the other one is about a session in its reach.
     let _stock = Program::register(&gate, &Card::new("u2", "other").of("client", "stock"));
     changed(&mut streams[1]);
     assert_eq!(names(&agents[1])[3..], ["other"]);

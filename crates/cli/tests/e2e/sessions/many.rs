@@ -43,7 +43,7 @@ fn every_call_of_every_agent_is_answered_by_the_session_it_named() {
         let busy = (&session["inflight"], &session["queued"], &session["state"]);
         assert_eq!(busy, (&json!(0), &json!(0), &json!("active")), "{session}");
     }
-    // Nobody has lost his socket over it.
+    // No socket was lost.
     assert!(
         runtime.block_on(async { futures_util::poll!(std::pin::pin!(fleet.ended())) }).is_pending()
     );

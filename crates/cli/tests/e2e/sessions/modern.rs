@@ -41,7 +41,7 @@ fn names(gate: &Gate, path: &str) -> Vec<String> {
 }
 
 #[test]
-fn they_are_told_of_changes_and_call_tools_of_sessions() {
+fn they_receive_changes_and_call_tools_of_sessions() {
     let gate = Gate::start("");
     for (path, uid) in [("/mcp/sessions", "one"), ("/mcp", "two")] {
         let filter = json!({"notifications": {"toolsListChanged": true}});

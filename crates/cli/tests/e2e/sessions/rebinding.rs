@@ -1,4 +1,4 @@
-//! A thin client that comes back and does not register again: its late answer says who it is.
+//! A thin client that comes back and does not register again: its late answer identifies it.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! Who may connect and register, and what they are told.
+//! Connecting and registering: rules and answers.
 
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -9,7 +9,7 @@ use crate::program::{Card, Program, tool_of};
 use crate::wire::get;
 
 #[test]
-fn a_program_registers_and_is_told_what_it_needs() {
+fn a_program_registers() {
     let gate = Gate::start("");
     let mut program = Program::dial(&gate);
     let card = Card::new("u1", "find");
@@ -101,7 +101,7 @@ fn a_live_uid_is_taken_over_only_by_its_own_kind() {
 #[test]
 fn only_who_knows_a_token_comes_in() {
     let home = Home::new();
-    let config = "sessions: { tokens: [env:OPEN, { token: env:BOUND, kinds: [server], infobases: ['trade_*'] }] }";
+    let config = "sessions: { tokens: [env:OPEN, { token: env:BOUND, kinds: [server], infobases: ['trade_*'], uids: ['u2', 'srv-*'] }] }";
     let (open, bound) = ("CANARY-open-token-0123456789", "CANARY-bound-token-0123456789");
     let mut gate = Gate::start_as(home, config, |command| {
         command.env("OPEN", open).env("BOUND", bound);
@@ -113,10 +113,17 @@ fn only_who_knows_a_token_comes_in() {
     let card = Card::new("u1", "find");
     let mut program = Program::register_at(&gate, &format!("/{open}"), &card);
     let mut bounded = Program::dial_at(&gate, &format!("/{bound}")).unwrap();
-    for (kind, base) in [("client", "trade_dev"), ("server", "other")] {
-        let params = Card::new("u2", "find").of(kind, base).params();
+    for (uid, kind, base, field) in [
+        ("u2", "client", "trade_dev", "`kind`"),
+        ("u2", "server", "other", "`infobase_name`"),
+        ("u3", "server", "trade_dev", "`client_uid`"),
+        ("U2", "server", "trade_dev", "`client_uid`"),
+        ("xsrv-1", "server", "trade_dev", "`client_uid`"),
+    ] {
+        let params = Card::new(uid, "find").of(kind, base).params();
         let error = bounded.ask("session.register", &params)["error"].clone();
         assert_eq!(error["code"], -32602, "{error}");
+        assert!(error["message"].as_str().unwrap().starts_with(field), "{error}");
     }
     let params = Card::new("u2", "find").of("server", "trade_dev").params();
     assert_eq!(bounded.ask("session.register", &params)["result"]["session_id"], "u2");
@@ -148,7 +155,7 @@ fn a_token_that_is_taken_away_closes_its_sockets() {
 }
 
 #[test]
-fn other_requests_are_told_where_to_go() {
+fn other_requests_are_refused_with_directions() {
     let gate = Gate::start("");
     let address = gate.address("sessions");
     for (path, status) in [("/sessions", 426), ("/", 404), ("/mcp", 404), ("/sessionsx", 404)] {
@@ -170,7 +177,7 @@ fn other_requests_are_told_where_to_go() {
 }
 
 #[test]
-fn a_stop_closes_every_socket_and_asks_nobody_to_end() {
+fn a_stop_closes_every_socket_without_session_shutdown() {
     let mut gate = Gate::start("");
     let mut program = Program::register(&gate, &Card::new("u1", "find"));
     let mut anonymous = Program::dial(&gate);
@@ -195,12 +202,13 @@ fn people_see_who_has_dialled_in() {
     });
     assert_eq!((&items[0]["session_id"], &items[0]["state"]), (&json!("u1"), &json!("active")));
     assert_eq!((&items[1]["session_id"], &items[1]["state"]), (&Value::Null, &json!("anonymous")));
+    assert_eq!(items[1]["peer"], "127.0.0.1");
     assert!(items[1]["what_to_do"].as_str().unwrap().contains("registers again"), "{items:?}");
     let built_in = open(&gate).call("session_list", &json!({}));
     assert_eq!(built_in["structuredContent"]["sessions"].as_array().unwrap().len(), 1);
     let table = gate.home.run(&["session", "list"]);
     assert!(String::from_utf8(table.stdout).unwrap().contains("u1"));
-    assert!(String::from_utf8(table.stderr).unwrap().contains("a socket: "));
+    assert!(String::from_utf8(table.stderr).unwrap().contains("a socket from 127.0.0.1: "));
 }
 
 #[test]
@@ -208,7 +216,7 @@ fn two_programs_that_take_one_uid_from_each_other_are_named() {
     let gate = Gate::start("");
     let mut programs = Vec::new();
     let hosts = ["left", "right"];
-    // More than five a minute; whoever is too slow for that goes on until he is not.
+    // More than five a minute; a slow run repeats until it is fast enough.
     let (item, table) = eventually("the conflict is seen", || {
         for host in hosts.repeat(4) {
             let mut program = Program::dial(&gate);
@@ -227,7 +235,7 @@ fn two_programs_that_take_one_uid_from_each_other_are_named() {
     assert_eq!(item["state"], "active");
     assert!(table.contains("(hosts left, right)"), "{table}");
     audited(&gate.home, "conflict");
-    // An agent is not told of hosts that it did not ask for.
+    // An agent does not see the hosts of a conflict.
     let list = open(&gate).call("session_list", &json!({}));
     assert!(list["structuredContent"]["sessions"][0].get("conflict").is_none(), "{list}");
 }

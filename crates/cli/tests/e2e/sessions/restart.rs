@@ -1,4 +1,4 @@
-//! Sessions go, toolgate is started again: what agents still see, and what they are told.
+//! Sessions leave and toolgate restarts: what agents still see, and the answers they get.
 
 use serde_json::json;
 
@@ -60,6 +60,11 @@ fn the_showcase_survives_a_restart() {
     assert!(tool(&agent, "Найти").is_some());
     let result = agent.call("Найти", &json!({}));
     assert_eq!(code(&result), "no_live_session");
+    let meta = &result["_meta"];
+    assert_eq!((&meta["infobase_name"], &meta["host_id"]), (&json!("trade"), &json!("unknown")));
+    assert!(meta["last_seen"].as_str().unwrap().ends_with('Z'), "{meta}");
+    let text = super::text(&result);
+    assert!(text.contains("last seen with infobase `trade` at 20"), "{text}");
     // It comes back, and everything works again.
     let mut program = Program::register(&gate, &Card::new("u1", "Найти"));
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Programs that say too much, too large frames, or nothing: nobody else notices.
+//! Programs that send too much, too large frames, or nothing do not affect others.
 
 use std::thread;
 
@@ -37,7 +37,7 @@ fn a_frame_above_the_limit_closes_its_socket_alone() {
 }
 
 #[test]
-fn who_says_too_much_is_heard_slowly() {
+fn a_program_that_sends_too_much_is_slowed_down() {
     let gate = Gate::start("");
     let mut good = Program::register(&gate, &Card::new("good", "find"));
     let agent = open(&gate);
@@ -45,7 +45,7 @@ fn who_says_too_much_is_heard_slowly() {
         let gate = &gate;
         let flood = scope.spawn(move || {
             let mut flooder = Program::dial(gate);
-            // Each answer would bind it to somebody else's call, if one could be guessed.
+            // Each answer would complete another session's call, if its id could be guessed.
             let frame =
                 r#"{"jsonrpc":"2.0","id":"mgr-1-00000000000000000000000000000000","result":{}}"#;
             for _ in 0..400 {
@@ -92,7 +92,7 @@ fn a_socket_without_any_sign_of_life_is_given_up() {
     let gate = Gate::start(
         "sessions: { ws_ping_interval_ms: 500, ws_ping_timeout_ms: 5000, reconnection_grace_secs: 1 }",
     );
-    // Whoever does not read answers no ping either.
+    // A program that does not read does not answer pings either.
     let mut silent = Program::register(&gate, &Card::new("u1", "find"));
     audited(&gate.home, "lost");
     audited(&gate.home, "expired");

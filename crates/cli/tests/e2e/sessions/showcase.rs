@@ -23,10 +23,10 @@ fn cache(config_ids: impl Iterator<Item = String>) -> String {
 
 fn import(home: &Home, cache: &str) -> String {
     fs::write(home.path("tools_cache.json"), cache).unwrap();
-    let output = home.run(&["import", "tools_cache.json"]);
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    said
+    let output = home.run(&["import", "tools_cache.json", "--write"]);
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{printed}");
+    printed
 }
 
 fn of_sessions(agent: &Agent) -> Vec<String> {
@@ -78,11 +78,11 @@ fn a_kill_at_any_commit_leaves_it_as_it_was_or_as_it_became() {
 }
 
 #[test]
-fn what_it_has_no_room_for_is_said_and_takes_nothing_away() {
+fn entries_beyond_the_limit_are_reported_and_evict_nothing() {
     const ROOM: usize = 4096;
     let home = Home::new();
-    let said = import(&home, &cache((0..=ROOM).map(|number| format!("c{number}"))));
-    assert!(said.contains("1 more entries are left out: the showcase is full"), "{said}");
+    let printed = import(&home, &cache((0..=ROOM).map(|number| format!("c{number}"))));
+    assert!(printed.contains("1 entries were left out: the showcase is full"), "{printed}");
     let gate = Gate::start_in(home, "");
     let mut program = Program::register(&gate, &Card::new("u1", "new"));
     audited(&gate.home, "showcase_full");

@@ -6,7 +6,7 @@ use super::{RawServer, quotable};
 use crate::problem::code;
 use crate::reader::{At, Reader};
 use crate::secret_name::secret_name;
-use crate::value::{Expanded, Scalar, Scope, Secret, Text, expand, words};
+use crate::value::{Expanded, Keyword, Scalar, Scope, Secret, Text, expand};
 
 /// A server that is a child process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,18 +21,17 @@ pub struct Stdio {
     pub secrets: Vec<Secret>,
     /// Its working directory.
     pub cwd: PathBuf,
-    /// Whether agents share a child.
-    pub instances: Instances,
+    /// Whether all agents share one child, instead of one child per agent session.
+    pub shared: bool,
 }
 
-words! {
-    /// Whether agents share a child.
-    pub enum Instances {
-        /// One child per agent session.
-        PerAgent = "per-agent",
-        /// One child for all.
-        Shared = "shared",
-    }
+/// Whether agents share a child.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct IsShared(bool);
+
+impl Keyword for IsShared {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("per-agent", Self(false)), ("shared", Self(true))];
 }
 
 impl RawServer {
@@ -41,7 +40,9 @@ impl RawServer {
         command: &At<Text>,
         reader: &mut Reader<'_>,
     ) -> Option<Stdio> {
+        self.refuse_placeholders(reader);
         let program = expand(&command.value.0, command.span, Scope::Program, reader);
+        let has_args = self.args.is_some();
         let args = self.args.take().map(|at| at.value).unwrap_or_default();
         let args: Vec<_> = args
             .into_iter()
@@ -54,14 +55,41 @@ impl RawServer {
             Some(cwd) => expand(&cwd.value.0, cwd.span, Scope::Program, reader)
                 .map(|cwd| reader.path(cwd.expose())),
         };
+        if let (Some(program), Some(env), Some(cwd)) = (&program, &env, &cwd) {
+            let path = env.iter().find(|variable| variable.name == "PATH");
+            let path = path.map(|variable| variable.value.expose());
+            if !reader.surroundings.has_program(program.expose(), path, cwd) {
+                warn_of_program(command, has_args, reader);
+            }
+        }
         Some(Stdio {
             command: program?,
             secrets: secrets(args.as_deref(), env.as_deref()),
             args: args?,
             env: env?.into_iter().map(|variable| (variable.name, variable.value)).collect(),
             cwd: cwd?,
-            instances: self.instances.take().map_or(Instances::PerAgent, |at| at.value),
+            shared: self.instances.take().is_some_and(|at| at.value.0.0),
         })
+    }
+
+    /// A shared child belongs to no grant.
+    fn refuse_placeholders(&self, reader: &mut Reader<'_>) {
+        if self.instances.as_ref().is_none_or(|at| !at.value.0.0) {
+            return;
+        }
+        let args = self.args.iter().flat_map(|at| &at.value);
+        let env = self.env.iter().flat_map(|at| &at.value.entries).map(|(_, value)| value);
+        let values = args.chain(env).map(|at| (at.value.0.as_str(), at.span));
+        let cwd = self.cwd.iter().map(|at| (at.value.0.as_str(), at.span));
+        for (text, span) in values.chain(cwd) {
+            for placeholder in ["{grant}", "{instance}"] {
+                if text.contains(placeholder) {
+                    let message = format!("`{placeholder}` requires `instances: per-agent`");
+                    let hint = "remove the placeholder, or remove `instances: shared`";
+                    reader.error_hint(code::CONFLICT, span, message, hint);
+                }
+            }
+        }
     }
 
     fn lower_env(&mut self, reader: &mut Reader<'_>) -> Option<Vec<Variable>> {
@@ -70,6 +98,22 @@ impl RawServer {
             entries.into_iter().map(|(name, value)| lower_variable(name, &value, reader)).collect();
         lowered.into_iter().collect()
     }
+}
+
+/// Warns of a program that is not found, most often because its arguments are in `command` too.
+fn warn_of_program(command: &At<Text>, has_args: bool, reader: &mut Reader<'_>) {
+    let Text(written) = &command.value;
+    let (message, hint) = match written.split_whitespace().next() {
+        Some(first) if first != written && !has_args => (
+            "`command` is one program name, and no shell splits it into arguments".to_owned(),
+            format!("write `command: {first}`, and the rest as `args: [a, b]`"),
+        ),
+        _ => (
+            format!("the program `{written}` is not found"),
+            "install it, or write its full path".to_owned(),
+        ),
+    };
+    reader.warn(code::NO_PROGRAM, command.span, message, hint);
 }
 
 /// A variable for a child.

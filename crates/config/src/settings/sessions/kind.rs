@@ -1,91 +1,39 @@
 //! Settings that may differ between kinds: built in, then `sessions`, then `sessions.kinds`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use toolgate_session::{Idle, KindSettings};
+
 use super::raw::{RawKind, RawSessions};
-use super::{TIMEOUTS, ToolConfig, lower_tools};
 use crate::reader::{At, Reader};
-use crate::value::{Period, Switch, Whole, within, words};
+use crate::settings::tools::{TIMEOUTS, lower_session_tools};
+use crate::value::{Keyword, Period, Switch, Whole, within};
 
-/// Settings of sessions of one kind, complete.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KindSettings {
-    /// How long a new call waits for a disconnected session.
-    pub reconnect_wait: Duration,
-    /// A session without calls for this time is idle; `None` means never.
-    pub idle_timeout: Option<Duration>,
-    /// What happens to an idle session.
-    pub idle: Idle,
-    /// Maximum number of calls that wait for one session.
-    pub queue: u64,
-    /// How long a late answer is awaited before the next call is sent.
-    pub late_answer: Duration,
-    /// Whether arguments with keys that are not 1C identifiers are rejected.
-    pub identifier_keys: bool,
-    /// Deadline of calls.
-    pub timeout: Duration,
-    /// Whether agents may disable the deadline.
-    pub no_deadline: bool,
-    /// The operator's settings for single tools: the kind's own first, then those of all kinds.
-    pub tools: Vec<ToolConfig>,
+impl Keyword for Idle {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("hide", Self::Hide), ("shutdown", Self::Shutdown)];
 }
 
-words! {
-    /// What happens to an idle session.
-    pub enum Idle {
-        /// Its tools are hidden.
-        Hide = "hide",
-        /// The program is asked to end.
-        Shutdown = "shutdown",
-    }
-}
-
-/// The kind of 1C servers; it has its own defaults.
-const SERVER: &str = "server";
-
-impl KindSettings {
-    fn built_in() -> Self {
-        Self {
-            reconnect_wait: Duration::ZERO,
-            idle_timeout: None,
-            idle: Idle::Hide,
-            queue: 100,
-            late_answer: Duration::from_secs(30),
-            identifier_keys: true,
-            timeout: Duration::from_mins(1),
-            no_deadline: false,
-            tools: Vec::new(),
-        }
-    }
-
-    /// The defaults of kind `server`.
-    fn server(common: &Self) -> Self {
-        Self {
-            reconnect_wait: Duration::from_secs(10),
-            timeout: Duration::from_hours(1),
-            no_deadline: true,
-            ..common.clone()
-        }
-    }
-
-    /// These settings, overridden by `raw`.
-    fn with(self, raw: RawKind, reader: &mut Reader<'_>) -> Self {
+impl RawKind {
+    /// These settings, laid over `base`.
+    fn lower(self, base: KindSettings, reader: &mut Reader<'_>) -> KindSettings {
         let (day, hour) = ((Whole(0), Whole(86_400)), (Whole(0), Whole(3600)));
         let month = (Whole(0), Whole(30 * 86_400));
-        let idle = self.idle_timeout.unwrap_or_default();
-        let idle = seconds(raw.idle_timeout_secs, month, idle, reader);
-        let mut tools = lower_tools(raw.tools, reader);
-        tools.extend(self.tools);
-        Self {
-            reconnect_wait: seconds(raw.reconnect_wait_secs, hour, self.reconnect_wait, reader),
+        let idle = base.idle_timeout.unwrap_or_default();
+        let idle = seconds(self.idle_timeout_secs, month, idle, reader);
+        let queue = Whole(u64::try_from(base.queue).unwrap_or(u64::MAX));
+        let queue = within(self.queue, (Whole(1), Whole(100_000)), queue, reader).0;
+        KindSettings {
+            reconnect_wait: seconds(self.reconnect_wait_secs, hour, base.reconnect_wait, reader),
             idle_timeout: (!idle.is_zero()).then_some(idle),
-            idle: raw.idle.map_or(self.idle, |at| at.value),
-            queue: within(raw.queue, (Whole(1), Whole(100_000)), Whole(self.queue), reader).0,
-            late_answer: seconds(raw.late_answer_secs, day, self.late_answer, reader),
-            identifier_keys: switch(raw.identifier_keys, self.identifier_keys),
-            timeout: within(raw.timeout, TIMEOUTS, Period(self.timeout), reader).0,
-            no_deadline: switch(raw.no_deadline, self.no_deadline),
-            tools,
+            idle: self.idle.map_or(base.idle, |at| at.value.0),
+            queue: usize::try_from(queue).unwrap_or(usize::MAX),
+            late_answer: seconds(self.late_answer_secs, day, base.late_answer, reader),
+            identifier_keys: switch(self.identifier_keys, base.identifier_keys),
+            timeout: within(self.timeout, TIMEOUTS, Period(base.timeout), reader).0,
+            no_deadline: switch(self.no_deadline, base.no_deadline),
+            tools: lower_session_tools(self.tools, base.tools, reader),
         }
     }
 }
@@ -95,7 +43,7 @@ impl RawSessions {
     pub(super) fn lower_kinds(
         &mut self,
         reader: &mut Reader<'_>,
-    ) -> (KindSettings, Vec<(String, KindSettings)>) {
+    ) -> (KindSettings, BTreeMap<String, KindSettings>) {
         let common = RawKind {
             reconnect_wait_secs: self.reconnect_wait_secs.take(),
             idle_timeout_secs: self.idle_timeout_secs.take(),
@@ -108,19 +56,16 @@ impl RawSessions {
             tools: self.tools.take(),
             unreadable: Vec::new(),
         };
-        let common = KindSettings::built_in().with(common, reader);
+        let common = common.lower(KindSettings::default(), reader);
         let entries = self.kinds.take().map(|at| at.value.entries).unwrap_or_default();
-        let mut kinds: Vec<_> = entries
-            .into_iter()
-            .map(|(name, raw)| {
-                let server = name.value == SERVER;
-                let base = if server { KindSettings::server(&common) } else { common.clone() };
-                (name.value, base.with(raw, reader))
-            })
-            .collect();
-        if kinds.iter().all(|(name, _)| name != SERVER) {
-            kinds.push((SERVER.to_owned(), KindSettings::server(&common)));
+        let mut kinds = BTreeMap::new();
+        for (name, raw) in entries {
+            let is_server = name.value == KindSettings::SERVER;
+            let base = if is_server { KindSettings::server(&common) } else { common.clone() };
+            kinds.insert(name.value, raw.lower(base, reader));
         }
+        let server = kinds.entry(KindSettings::SERVER.to_owned());
+        server.or_insert_with(|| KindSettings::server(&common));
         (common, kinds)
     }
 }

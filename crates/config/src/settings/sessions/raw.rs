@@ -3,14 +3,13 @@
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use toolgate_session::{Idle, SchemaConflict, Selectors};
 
-use super::SchemaConflict;
-use super::kind::Idle;
 use crate::problem::code;
 use crate::reader::{At, KeyRule, Named, Read, Reader, section};
 use crate::settings::tools::{RawSessionTool, ToolName};
-use crate::tree::{Key, Kind, Node};
-use crate::value::{Glob, Period, Sha256Hex, Size, Switch, Text, TokenReference, Whole};
+use crate::syntax::{Key, Kind, Node};
+use crate::value::{Pattern, Period, Sha256Hex, Size, Switch, Text, TokenReference, Whole, Word};
 
 section! {
     /// Programs that connect over WebSocket and publish tools: 1C clients, test clients, anything that can hold a WebSocket.
@@ -50,7 +49,10 @@ section! {
         ascii_names: Switch,
         /// Presentation of different schemas of one tool name: `merged` (one object schema) or `oneof` (as v8-session-manager does).
         #[schemars(extend("default" = "merged"))]
-        conflict: SchemaConflict,
+        conflict: Word<SchemaConflict>,
+        /// Selectors in the schemas of tools: `session_id` (required as soon as two sessions serve a tool) or `any` (`session_id`, `infobase_name` and `kind`, none required; for clients that validate arguments). `any` needs `conflict: merged`.
+        #[schemars(extend("default" = "session_id"))]
+        selectors: Word<Selectors>,
         /// Keep the showcase: tools stay listed while no session serves them.
         #[schemars(extend("default" = true))]
         cache: Switch,
@@ -67,7 +69,7 @@ section! {
         reported_idle_secs: Whole,
         /// Action on an idle session: `hide` its tools, or ask the program to end (`shutdown`).
         #[schemars(extend("default" = "hide"))]
-        idle: Idle,
+        idle: Word<Idle>,
         /// Maximum number of calls that wait for one session.
         #[schemars(extend("default" = 100))]
         queue: Whole,
@@ -102,7 +104,7 @@ section! {
         /// Time without calls after which a session is idle, in seconds; 0 means never.
         idle_timeout_secs: Whole,
         /// Action on an idle session: `hide` or `shutdown`.
-        idle: Idle,
+        idle: Word<Idle>,
         /// Maximum number of calls that wait for one session.
         queue: Whole,
         /// Time to wait for the late answer after a timeout, in seconds.
@@ -137,11 +139,11 @@ section! {
         /// SHA-256 of the token in hexadecimal, instead of `token`.
         token_sha256: Sha256Hex,
         /// Globs for the kinds that may use it. Default: all.
-        kinds: Vec<Glob>,
+        kinds: Vec<Pattern>,
         /// Globs for the infobase names that may use it. Default: all.
-        infobases: Vec<Glob>,
+        infobases: Vec<Pattern>,
         /// Globs for the client uids that may use it. Default: all.
-        uids: Vec<Glob>,
+        uids: Vec<Pattern>,
     }
 }
 

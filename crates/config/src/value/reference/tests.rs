@@ -26,7 +26,8 @@ impl Surroundings for Fake {
 }
 
 fn reader() -> Reader<'static> {
-    Reader { findings: Vec::new(), text: "", folder: PathBuf::from("conf"), surroundings: &Fake }
+    let (findings, listeners) = (Vec::new(), Vec::new());
+    Reader { findings, text: "", folder: PathBuf::from("conf"), surroundings: &Fake, listeners }
 }
 
 /// The value, or the messages of what was reported.

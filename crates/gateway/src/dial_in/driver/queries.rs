@@ -1,7 +1,7 @@
-//! What the gateway asks the driver: lists, the target of a call, and the call itself.
+//! The driver's interface for the gateway: lists, the target of a call, and the call itself.
 //!
-//! Invariant: everything that is shown or named to an agent is within its grant's reach, which
-//! comes with every question.
+//! Invariant: everything that is shown or named to an agent is within its grant's reach, which is
+//! part of every query.
 //! Invariant: a call reaches the machine only as a [`Sending`], which has a permit.
 
 use std::collections::HashMap;
@@ -86,8 +86,8 @@ impl SessionDriver {
         self.state.lock().machine.session_list(reach, self.now())
     }
 
-    /// Everything that operators may know: all sessions with their problems, and the sockets that
-    /// have not registered.
+    /// The list for operators: all sessions with their problems, and the sockets that have not
+    /// registered.
     pub fn operator_list(&self) -> Value {
         self.state.lock().machine.operator_list(self.now())
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
+use toolgate_admission::auth_failures::Peer;
 use toolgate_session::{CallNumber, Input, SessionEvent, SessionEventKind, SocketId, SocketToken};
 
 use super::{SessionDriver, off_worker};
@@ -40,11 +41,12 @@ pub enum SocketCommand {
 }
 
 impl SessionDriver {
-    /// Adds a socket; its commands go to `commands`.
+    /// Adds a socket of the program at `peer`; its commands go to `commands`.
     pub fn open_socket(
         &self,
         commands: mpsc::Sender<SocketCommand>,
         token: Arc<SocketToken>,
+        peer: Option<Peer>,
     ) -> SocketId {
         let socket = SocketId(self.number());
         let mut evicted = None;
@@ -68,7 +70,8 @@ impl SessionDriver {
                 "closed: too many have not registered".to_owned(),
             );
         }
-        self.handle(Input::Opened { socket, token });
+        let peer = peer.map(|Peer(address)| address);
+        self.handle(Input::Opened { socket, token, peer });
         socket
     }
 

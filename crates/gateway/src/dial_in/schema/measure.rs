@@ -1,13 +1,12 @@
-//! How much work it is to check certain arguments against a schema, found out before it is done.
+//! The cost of checking arguments against a schema, computed before the check.
 //!
-//! The engine that checks cannot be interrupted. So its steps are counted first, by walking schema
-//! and arguments as it would if no branch were ever left early: what comes out is never less than
-//! what the check takes.
+//! The validator cannot be interrupted. So its steps are counted first, by walking schema and
+//! arguments as if no branch ended early: the result is an upper bound.
 //!
-//! The same walk knows which properties a schema declares for each object, so it also finds keys
-//! that are one of them but for case or form.
+//! The same walk knows which properties a schema declares for each object, so it also finds keys that
+//! differ from a declared one only by case or form.
 //!
-//! Invariant: the walk ends after its budget of steps and time, whatever it is given.
+//! Invariant: the walk ends after its budget of steps and time.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -18,19 +17,19 @@ use toolgate_session::referred;
 
 /// The most steps.
 const STEPS: u64 = 1_000_000;
-/// The longest a walk may take. Short walks are never timed.
+/// The maximum duration of a walk. Short walks are not timed.
 const TIME: Duration = Duration::from_millis(50);
-/// How many steps are made between two looks at the clock.
-const BREATH: u64 = 16 * 1024;
-/// How far schemas may lead into each other.
+/// The number of steps between two checks of the clock.
+const CLOCK_STEPS: u64 = 16 * 1024;
+/// The maximum depth of nested schemas.
 const DEPTH: usize = 128;
 
 /// Why arguments are not checked.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// It would take too much work.
+    /// It would take too many steps.
     TooMuch,
-    /// A key is a declared property but for case or form.
+    /// A key differs from a declared property only by case or form.
     Variant { key: String, declared: String },
 }
 
@@ -40,7 +39,7 @@ pub(super) struct Measure<'s> {
     /// Whether keys must be spelled as they are declared.
     exact_keys: bool,
     steps: u64,
-    look_at: u64,
+    check_at: u64,
     began: Instant,
     /// Declared properties by what they fold to, of each schema that was asked.
     declared: HashMap<*const Map<String, Value>, HashMap<String, String>>,
@@ -54,7 +53,7 @@ impl<'s> Measure<'s> {
             root,
             exact_keys,
             steps: 0,
-            look_at: BREATH,
+            check_at: CLOCK_STEPS,
             began: Instant::now(),
             declared: HashMap::new(),
             anchors: HashMap::new(),
@@ -79,8 +78,8 @@ impl<'s> Measure<'s> {
 
     fn spend(&mut self, steps: usize) -> Result<(), Stop> {
         self.steps = self.steps.saturating_add(steps as u64);
-        if self.steps > self.look_at {
-            self.look_at = self.steps + BREATH;
+        if self.steps > self.check_at {
+            self.check_at = self.steps + CLOCK_STEPS;
             if self.steps > STEPS || self.began.elapsed() > TIME {
                 return Err(Stop::TooMuch);
             }
@@ -107,7 +106,7 @@ impl<'s> Measure<'s> {
                 _ => {}
             }
         }
-        // What was evaluated is found out by evaluating all of it again.
+        // `unevaluated…` evaluates everything again.
         if keywords.keys().any(|keyword| keyword.starts_with("unevaluated")) {
             let again = usize::try_from(self.steps - before).unwrap_or(usize::MAX);
             self.spend(again.saturating_mul(2))?;
@@ -170,7 +169,7 @@ impl<'s> Measure<'s> {
                 for (pattern, schema) in patterns {
                     for (key, inside) in object {
                         self.spend(1 + pattern.len() * key.len() / 32)?;
-                        // Whether it matches is not known, so what it declares is not looked at.
+                        // Whether it matches is not known, so its declared keys are ignored.
                         let exact_keys = std::mem::take(&mut self.exact_keys);
                         let visited = self.visit(schema, inside, depth);
                         self.exact_keys = exact_keys;
@@ -244,7 +243,7 @@ impl<'s> Measure<'s> {
         }
     }
 
-    /// A key that is declared in another spelling would be read as the declared one.
+    /// Finds keys that a reader could take for a declared one.
     fn spellings(
         &mut self,
         properties: &'s Map<String, Value>,
@@ -267,7 +266,7 @@ impl<'s> Measure<'s> {
     }
 }
 
-/// What it takes to look at all of a value.
+/// The cost of reading a whole value.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),

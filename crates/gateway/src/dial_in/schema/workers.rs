@@ -1,6 +1,6 @@
-//! Those who check arguments: a few threads beside those that serve connections.
+//! Limits concurrent checks of arguments, which run beside the threads that serve connections.
 //!
-//! Invariant: no grant and no session has all of them at once, so that others always find one.
+//! Invariant: no grant and no session uses all workers at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -10,13 +10,13 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// How many arguments are checked at once.
+/// The maximum number of concurrent checks.
 const WORKERS: usize = 4;
-/// How many of them may be those of one grant, or for one session.
+/// The maximum of one grant, or for one session.
 const SHARE: usize = 2;
-/// How long a call waits for its turn.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// From how many on shares that are not used are forgotten.
+/// How long a call waits for a worker.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// Unused shares are removed from this number on.
 const SWEEP: usize = 1_024;
 
 /// The workers.
@@ -25,8 +25,8 @@ pub(super) struct Workers {
     shares: Mutex<HashMap<Box<str>, Weak<Semaphore>>>,
 }
 
-/// The right to check one call's arguments.
-pub(super) struct Turn {
+/// The right to check the arguments of one call.
+pub(super) struct Slot {
     _own: [OwnedSemaphorePermit; 3],
     _shares: [Arc<Semaphore>; 2],
 }
@@ -38,19 +38,19 @@ impl Default for Workers {
 }
 
 impl Workers {
-    /// Waits for a turn; none if it takes too long.
-    pub(super) async fn turn(&self, grant: &str, session: &str) -> Option<Turn> {
+    /// Waits for a worker; `None` after the timeout.
+    pub(super) async fn slot(&self, grant: &str, session: &str) -> Option<Slot> {
         let shares = [self.share(&format!("g {grant}")), self.share(&format!("s {session}"))];
         let [of_grant, of_session] = shares.clone();
-        let turn = async {
+        let slot = async {
             let own = [
                 of_grant.acquire_owned().await.ok()?,
                 of_session.acquire_owned().await.ok()?,
                 Arc::clone(&self.all).acquire_owned().await.ok()?,
             ];
-            Some(Turn { _own: own, _shares: shares })
+            Some(Slot { _own: own, _shares: shares })
         };
-        timeout(PATIENCE, turn).await.ok()?
+        timeout(TIMEOUT, slot).await.ok()?
     }
 
     fn share(&self, key: &str) -> Arc<Semaphore> {
@@ -74,12 +74,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_grant_or_session_leaves_room_for_others() {
         let workers = Workers::default();
-        let greedy = [workers.turn("g", "a").await, workers.turn("g", "b").await];
+        let greedy = [workers.slot("g", "a").await, workers.slot("g", "b").await];
         assert!(greedy.iter().all(Option::is_some));
-        assert!(workers.turn("g", "c").await.is_none(), "a third one of the same grant");
-        let others = [workers.turn("h", "a").await, workers.turn("i", "b").await];
+        assert!(workers.slot("g", "c").await.is_none(), "a third one of the same grant");
+        let others = [workers.slot("h", "a").await, workers.slot("i", "b").await];
         assert!(others.iter().all(Option::is_some));
         drop(greedy);
-        assert!(workers.turn("j", "c").await.is_some());
+        assert!(workers.slot("j", "c").await.is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! Notifications of an agent, passed on to the servers that they concern.
+//! Forwards notifications of an agent to the servers that they concern.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::AgentSession;
 use crate::downstream::size_limits::TooLong;
 
 impl AgentSession {
-    /// Passes on a notification of the agent.
+    /// Forwards a notification of the agent.
     pub async fn notify(&self, notification: &Notification<'_>) -> Result<(), Refusal> {
         self.touch();
         let name = notification.method.as_ref();
@@ -46,7 +46,7 @@ impl AgentSession {
             return;
         }
         let all = !self.endpoint.is_one();
-        // Where all servers are shown the handshake with each is our own.
+        // On `/mcp` toolgate itself makes the handshake with each server.
         if all && notification.method != method::ROOTS_LIST_CHANGED {
             return;
         }
@@ -55,7 +55,7 @@ impl AgentSession {
             let task = tasks::related_if_known(self, link.server().name(), params);
             let task = task.map(|(part, own)| (part, quote(&own)));
             let task: Vec<_> = task.iter().map(|(part, own)| (*part, own.as_str())).collect();
-            // One agent must not describe the others that share the server.
+            // One agent must not change the state of a server for others.
             if !link.is_shared()
                 && (!all || link.is_up())
                 && let Ok(body) = rewrite(notification.raw, &task)
@@ -65,10 +65,10 @@ impl AgentSession {
         }
     }
 
-    /// Passes on that the agent no longer wants its request `id`, wherever that runs.
+    /// Forwards the cancellation of the agent's request `id`.
     async fn cancel(&self, notification: &Notification<'_>, id: Option<&str>, closed: Closed) {
         let Some(id) = id else { return };
-        self.running.take_back(id);
+        self.running.cancel(id);
         for link in self.all_links() {
             if let Some(number) = link.withdraw(self.key, id)
                 && let Ok(body) = rewrite(notification.raw, &[(id, &number.to_string())])
@@ -78,11 +78,11 @@ impl AgentSession {
         }
     }
 
-    /// Delivers before the agent's next message is read, and also if the agent hangs up meanwhile.
+    /// Delivers before the agent's next message is read, even if the agent disconnects meanwhile.
     pub(super) async fn pass_on(&self, link: Arc<Link>, body: Bytes, closed: Closed) {
         let delivered = self.tasks.spawn(async move { link.tell(body, closed).await }).await;
         if delivered.is_err() {
-            tracing::debug!(endpoint = %self.endpoint, "a message was not passed on");
+            tracing::debug!(endpoint = %self.endpoint, "message not forwarded");
         }
     }
 }

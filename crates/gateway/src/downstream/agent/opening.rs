@@ -1,4 +1,4 @@
-//! What an agent session is made of when it is opened.
+//! The parts of a new agent session.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use toolgate_admission::access::Grant;
-use toolgate_admission::admit::{Admission, Sender};
+use toolgate_admission::admit::Admission;
+use toolgate_admission::call_context::Sender;
 use toolgate_audit::Hash;
 use toolgate_json::{peek, text};
 use toolgate_upstream::event_buffer::EventBuffer;
@@ -18,8 +19,8 @@ use toolgate_upstream::resubscribe::ServerSubscriptions;
 
 use super::{AgentSession, Aggregate};
 use crate::dial_in::DialIn;
-use crate::downstream::change_tracking::Sight;
-use crate::downstream::coarse_timer::Pace;
+use crate::downstream::change_tracking::ChangeTracker;
+use crate::downstream::coarse_timer::CoarseTimer;
 use crate::downstream::endpoint::Endpoint;
 use crate::downstream::streams::Streams;
 
@@ -32,33 +33,37 @@ pub(crate) struct Opening {
     pub(crate) params: Bytes,
     pub(crate) grant: Arc<Grant>,
     pub(crate) dial_in: Option<Arc<DialIn>>,
-    /// What the audit and policies know its clients by, if it stands for clients of protocol
+    /// The name of its clients in the audit and for policies, if it serves clients of protocol
     /// 2026-07-28.
-    pub(crate) standing: Option<Arc<str>>,
-    /// What serves it where all servers are shown.
+    pub(crate) implicit: Option<Arc<str>>,
+    /// Serves it on `/mcp`.
     pub(crate) aggregate: &'static dyn Aggregate,
 }
+
+/// `via` of calls that a person makes with the rights of a grant.
+const CLI: &str = "cli";
 
 impl AgentSession {
     pub(crate) fn new(
         opening: Opening,
         tasks: TaskTracker,
-        pace: Arc<Pace>,
+        timer: Arc<CoarseTimer>,
         admission: Arc<Admission>,
     ) -> Arc<Self> {
-        let Opening { id, key, endpoint, params, grant, dial_in, standing, aggregate } = opening;
+        let Opening { id, key, endpoint, params, grant, dial_in, implicit, aggregate } = opening;
         let client = std::str::from_utf8(&params).ok().and_then(|params| {
             Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
         });
-        let via = endpoint.via();
-        let is_standing = standing.is_some();
-        let agent_session = standing.unwrap_or_else(|| public(&id));
+        let person = grant.acting.clone();
+        let via = if person.is_some() { CLI.into() } else { endpoint.via() };
+        let is_implicit = implicit.is_some();
+        let agent_session = implicit.unwrap_or_else(|| public(&id));
         Arc::new(Self {
             id,
             key,
             endpoint,
             opening: params,
-            sender: Sender { grant: Arc::clone(&grant), agent_session, client, via },
+            sender: Sender { grant: Arc::clone(&grant), agent_session, client, via, person },
             grant: ArcSwap::new(grant),
             admission,
             version: OnceLock::new(),
@@ -73,19 +78,19 @@ impl AgentSession {
             next_asked: AtomicU64::new(1),
             server_subscriptions: ServerSubscriptions::default(),
             aggregate,
-            is_standing,
-            sight: Sight::default(),
+            is_implicit,
+            changes: ChangeTracker::default(),
             listening: AtomicBool::new(false),
             cut_off: AtomicBool::new(false),
             readers: AtomicUsize::new(0),
             last_use: Mutex::new(Instant::now()),
             tasks,
-            pace,
+            timer,
         })
     }
 }
 
-/// What others may know an agent session by: its id is a secret of the agent's.
+/// The public name of an agent session; its id is a secret of the agent.
 pub(crate) fn public(id: &str) -> Arc<str> {
     Hash::of(id.as_bytes()).to_string().get(..16).unwrap_or_default().into()
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use toolgate_admission::answer_kind::AnswerKind;
 use toolgate_admission::call_request::{CallRequest, Subject};
 use toolgate_admission::contained::{Work, contained};
-use toolgate_admission::expects::Expects;
 use toolgate_json::quote;
 use toolgate_mcp::{Refusal, code, method, write};
 use toolgate_upstream::event_buffer::EventBuffer;
@@ -73,7 +73,7 @@ impl AgentSession {
         };
         // They belong to the other era, or to the handshake, which is over.
         let other = [method::INITIALIZE, method::DISCOVER, method::LISTEN];
-        if !self.is_standing && other.contains(&request.method) {
+        if !self.is_implicit && other.contains(&request.method) {
             let why = format!("there is no method `{}` in this agent session", request.method);
             buffer.answer(write::error(Some(request.id), code::METHOD_NOT_FOUND, &why, None), None);
             return Ok(Box::pin(std::future::ready(())));
@@ -112,7 +112,7 @@ impl AgentSession {
     /// Rejects a request unread.
     fn reject(&self, request: &CallRequest<'_>, long: TooLong, buffer: &Arc<EventBuffer>) -> Work {
         let admission = Arc::clone(&self.admission);
-        let reply = Reply::new(buffer, request.id, Expects::of(request.method));
+        let reply = Reply::new(buffer, request.id, AnswerKind::of(request.method));
         let (grant, via) = (self.grant(), Arc::clone(&self.sender.via));
         let (name, refusal) = (request.method.to_owned(), long.refusal(Some(request.id)));
         contained(async move || {

@@ -129,7 +129,8 @@ struct Owns {
 /// Runs one case, or says what is wrong.
 pub(crate) fn run_case(file: &File, case: &Case) -> Result<(), String> {
     let source = case.policy.as_ref().or(file.policy.as_ref()).ok_or("no policy")?;
-    let known = Known { servers: case.servers.clone(), tools: known_tools(case)? };
+    let known =
+        Known { servers: case.servers.clone(), tools: known_tools(case)?, ..Known::default() };
     let loaded = Policy::load("p", source, &known);
     if let Some(wanted) = &case.problems {
         return check_problems(case, wanted, &loaded.problems);
@@ -420,7 +421,7 @@ fn check(step: &Step, verdict: &Verdict) -> Result<(), String> {
             format!(
                 "people={} wait={} expires={} approvers={}{}",
                 h.people,
-                h.wait.as_seconds(),
+                h.wait.map_or(0, Window::as_seconds),
                 h.expires.as_seconds(),
                 h.approvers.join(","),
                 if h.nobody { " nobody" } else { "" }

@@ -60,7 +60,7 @@ fn a_tool_may_take_several_calls_at_once() {
     assert_eq!(starts(harness.reply(1, 5, 5)), 1);
     // The operator's setting overrides the tool's.
     let mut settings = SessionSettings::default();
-    let one = ToolSettings { concurrency: Some(1), timeout: None };
+    let one = ToolSettings { concurrency: Some(1), ..ToolSettings::default() };
     settings.common.tools.insert("three".to_owned(), one);
     let mut harness = Harness::with(settings);
     harness.open(1, None).ask(1, "session.register", params);
@@ -122,7 +122,7 @@ fn deadlines_follow_their_precedence() {
         {"name": "set", "input_schema": {}, "timeout_ms": 5000},
     ]);
     let mut settings = SessionSettings::default();
-    let seven = ToolSettings { timeout: Some(secs(7)), concurrency: None };
+    let seven = ToolSettings { timeout: Some(secs(7)), ..ToolSettings::default() };
     settings.kinds.get_mut("server").unwrap().tools.insert("set".to_owned(), seven);
     let allowed = |settings: &SessionSettings, name: &str, arguments: &str| {
         let mut harness = Harness::with(settings.clone());

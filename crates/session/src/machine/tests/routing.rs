@@ -36,9 +36,12 @@ fn calls_find_their_session() {
         ("both", r#"{"session_id":""}"#, "invalid_arguments"),
         ("both", r#"{"session_id":["c1"]}"#, "invalid_arguments"),
         ("both", r#"{"infobase_name":"bp","a":1}"#, r#"c2 {"a":1}"#),
+        ("both", r#"{"infobase_name":"BP"}"#, "c2 {}"),
         ("both", r#"{"infobase_name":"trade"}"#, "session_id_required"),
+        ("both", r#"{"infobase_name":"Trade","kind":"client"}"#, "c1 {}"),
         ("both", r#"{"infobase_name":"trade","kind":"client"}"#, "c1 {}"),
         ("both", r#"{"kind":"server"}"#, "s1 {}"),
+        ("both", r#"{"kind":"Server"}"#, "unknown_session"),
         ("both", r#"{"kind":"test"}"#, "unknown_session"),
         ("both", r#"{"kind":7}"#, "invalid_arguments"),
         ("both", r#"{"session_id":"c1","kind":"client"}"#, "c1 {}"),
@@ -69,6 +72,30 @@ fn calls_find_their_session() {
     for (name, arguments, expected) in cases {
         assert_eq!(harness.route(name, arguments), expected, "{name} {arguments}");
     }
+}
+
+#[test]
+fn names_of_infobases_match_in_any_case() {
+    let mut harness = Harness::new();
+    for (socket, base) in [(1, "Склад Ёлки"), (2, "Straße"), (3, "БП")] {
+        let params = card(&format!("u{socket}"), "client", base, &["find"]);
+        harness.open(socket, None).ask(socket, "session.register", params);
+    }
+    for (base, expected) in [
+        ("склад ёлки", "u1 {}"),
+        ("СКЛАД ЁЛКИ", "u1 {}"),
+        ("Склад Елки", "unknown_session"),
+        ("STRASSE", "u2 {}"),
+        ("бп", "u3 {}"),
+        ("бп ", "unknown_session"),
+        ("BП", "unknown_session"),
+    ] {
+        let arguments = json!({"infobase_name": base}).to_string();
+        assert_eq!(harness.route("find", &arguments), expected, "{base}");
+    }
+    // Bases that differ only by case are not told apart, so toolgate does not choose.
+    harness.open(4, None).ask(4, "session.register", card("u4", "client", "бп", &["find"]));
+    assert_eq!(harness.route("find", r#"{"infobase_name":"БП"}"#), "session_id_required");
 }
 
 #[test]
@@ -151,9 +178,9 @@ fn failures_name_cause_and_candidates() {
     assert_eq!(
         failure.result(true),
         json!({
-            "content": [{"type": "text", "text": "No session serves `s1` now: one of kind `server` (configuration `server`) must connect first. Nothing was sent. Ask for it to be started, then try again."}],
+            "content": [{"type": "text", "text": "No session serves `s1` now: one of kind `server` (configuration `server`) must connect first. It was last seen with infobase `trade` at 2023-11-14T22:13:20Z. Nothing was sent. Ask for it to be started, then try again."}],
             "isError": true,
-            "_meta": {"error_code": "no_live_session", "effect": "not_started", "tool": "s1", "kind": "server", "config_id": "server"},
+            "_meta": {"error_code": "no_live_session", "effect": "not_started", "tool": "s1", "kind": "server", "config_id": "server", "infobase_name": "trade", "host_id": "unknown", "last_seen": "2023-11-14T22:13:20Z"},
         })
     );
     let long = SessionFailure::UnknownSession {

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use toolgate_json::{items, peek};
-use toolgate_mcp::modern::key;
+use toolgate_mcp::sessionless::key;
 use toolgate_mcp::{Incoming, Limits, Message, Notification, method, parse_server};
 
 use super::{ACK_WAIT, FIRST_PAUSE, LONGEST_PAUSE, Link, Listening};
@@ -102,7 +102,7 @@ impl TaskStream {
         let Some(named) = named.filter(|named| named.is_of(&session, &self.server)) else { return };
         let Some(heard) = &named.heard else { return };
         let who = (&*session.grant().label, session.key());
-        session.admission().hear_of_task(who, &self.server, &named.own, heard);
+        session.admission().task_updated(who, &self.server, &named.own, heard);
         let Some((id, shown)) = named.change(&session, &self.server) else { return };
         let tag = peek(raw, &["params", "_meta", key::SUBSCRIPTION_ID]).ok().flatten();
         let mut changes = vec![(id, shown.as_str())];

@@ -64,6 +64,7 @@ impl Link {
     ) {
         let sessions = match &self.parties {
             Parties::One(session) => session.upgrade().into_iter().collect(),
+            Parties::Toolgate => Vec::new(),
             // On a shared server: the agent session that created the task, or asked for it last.
             Parties::Many(sessions) => {
                 let sessions: Vec<_> = sessions.lock().iter().filter_map(Weak::upgrade).collect();
@@ -81,7 +82,7 @@ impl Link {
         for session in sessions.iter().filter(|session| named.is_of(*session, server)) {
             if let Some(heard) = &named.heard {
                 let who = (&*session.grant().label, session.key());
-                session.admission().hear_of_task(who, server, &named.own, heard);
+                session.admission().task_updated(who, server, &named.own, heard);
             }
             let Some((raw, shown)) = named.change(session, server) else { continue };
             let is_one = session.sees_one_server() && !self.is_shared();
@@ -144,6 +145,7 @@ impl Link {
                     session.receive_general(&self.server, notification, body);
                 }
             }
+            Parties::Toolgate => {}
             Parties::Many(_) if Kind::changed_by(&notification.method).is_empty() => {
                 self.log_unattributed(notification);
             }
@@ -166,7 +168,7 @@ impl Link {
         for session in self.sessions() {
             let follows =
                 !self.is_shared() || session.server_subscriptions().subscribed(server, &uri);
-            if follows && session.admission().may_know_of(&session.grant(), server, &uri) {
+            if follows && session.admission().may_see_updates(&session.grant(), server, &uri) {
                 session.receive_general(&self.server, notification, body);
             }
         }

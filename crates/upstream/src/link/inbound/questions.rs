@@ -27,7 +27,7 @@ impl Link {
         }
         let session = match &self.parties {
             Parties::One(session) => session.upgrade(),
-            Parties::Many(_) => None,
+            Parties::Many(_) | Parties::Toolgate => None,
         };
         match session {
             Some(session) if session.sees_one_server() => {
@@ -115,10 +115,13 @@ impl Link {
         self.refuse_server(id, &format!("the agent did not answer within {minutes} minutes"));
     }
 
-    /// On a shared link, a request of the server cannot be attributed to one agent.
+    /// A request of the server that cannot be attributed to one agent.
     fn answer_for_agents(&self, request: &Request<'_>) {
         let answer = if request.method == method::PING {
             write::result(request.id, "{}")
+        } else if matches!(self.parties, Parties::Toolgate) {
+            let why = "toolgate only lists this server; no agent is connected";
+            write::error(Some(request.id), code::METHOD_NOT_FOUND, why, None)
         } else {
             let why = "this server is shared by several agents, so it cannot ask any of them \
                        (`instances: shared` in toolgate.yaml)";

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use toolgate_admission::expects::Expects;
+use toolgate_admission::answer_kind::AnswerKind;
 
 use super::*;
 use crate::channel::{BoxFuture, Channel, Connector, Inbox, SendError};
@@ -38,7 +38,7 @@ fn wait(room: &Waiters, session: u64, id: &str) -> (u64, Arc<EventBuffer>) {
     let buffer = Arc::new(EventBuffer::expecting(number, 1));
     let waiting = AgentWaiter {
         session,
-        reply: Reply::new(&buffer, id, Expects::Other),
+        reply: Reply::new(&buffer, id, AnswerKind::Other),
         token: Some("\"t\"".into()),
         mapped: false,
         held: false,

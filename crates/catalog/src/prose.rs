@@ -1,0 +1,312 @@
+//! What a description implies: the verbs that its sentences predicate of the tool.
+//!
+//! A verb is believed where a sentence says what the tool does: at its start (`Deletes a file`,
+//! `This tool will delete`), in a list of verbs (`Create, run and see`), after `it`, `will`, `can be
+//! used to`. A verb elsewhere is about something else (`Finds orders to delete`). Negated verbs
+//! imply nothing.
+//!
+//! Invariant: linear in the text, of which [`MAX`] bytes are read.
+
+use smallvec::SmallVec;
+
+use crate::class::Class;
+use crate::lexicon::{Form, Kind, Nouns, Verb, nouns, verb};
+use crate::prose_words::{Token, Tokens};
+use crate::signal::What;
+
+/// How many bytes of a text are read.
+pub(crate) const MAX: usize = 32 * 1024;
+
+/// What a text implies.
+#[expect(clippy::struct_excessive_bools, reason = "independent findings")]
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProseFinding {
+    /// The class of the verbs of its first sentence.
+    pub(crate) lead: Option<Class>,
+    /// The highest class of the verbs of all sentences.
+    pub(crate) class: Option<Class>,
+    /// Whether only a verb whose effect depends on its object was found.
+    pub(crate) is_vague: bool,
+    /// Whether only words for writing were found that may be nouns as well.
+    pub(crate) may_be_noun: bool,
+    /// Whether a verb has a query as its object.
+    pub(crate) is_query: bool,
+    /// Whether the text states that it only reads.
+    pub(crate) reads_only: bool,
+    /// Whether other runs than of queries were found.
+    pub(crate) runs_more: bool,
+    /// What led to it.
+    pub(crate) signals: SmallVec<[(What, u8); 4]>,
+    /// Roles of all words of the text.
+    pub(crate) roles: Nouns,
+}
+
+/// Judges a text.
+pub(crate) fn find(text: &str) -> ProseFinding {
+    let text = text.get(..text.floor_char_boundary(MAX)).unwrap_or_default();
+    let text = if text.is_ascii() { text.to_ascii_lowercase() } else { text.to_lowercase() };
+    let mut reader = Reader::default();
+    let mut tokens = Tokens::of(&text);
+    while let Some(token) = tokens.next() {
+        match token {
+            Token::Word(word) => {
+                let follower = tokens.peek_word();
+                reader.word(word, follower);
+            }
+            Token::Comma => reader.comma(),
+            Token::End => reader.end(),
+        }
+    }
+    reader.end();
+    reader.found
+}
+
+/// The state within one sentence.
+#[derive(Debug, Default)]
+struct Reader {
+    found: ProseFinding,
+    sentence: usize,
+    words: usize,
+    /// Whether the next word may be the verb of the sentence.
+    expects: bool,
+    /// Whether the next word is a noun, because an article came before it.
+    after_article: bool,
+    /// Words since the last negation.
+    negated: u8,
+    /// The last verb that was believed, and whether nothing came after it.
+    last: Option<(Verb, bool)>,
+    /// The noun phrase behind the last verb.
+    phrase: Phrase,
+    before: Nouns,
+    /// Whether `to` follows a word like `used`.
+    may_use: bool,
+    passive: u8,
+    read_word: u8,
+}
+
+/// The object of a verb, as far as it was read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Phrase {
+    open: bool,
+    head: Nouns,
+    all: Nouns,
+}
+
+impl Reader {
+    fn word(&mut self, word: &str, follower: Option<&str>) {
+        if self.words == 0 {
+            self.expects = true;
+        }
+        self.words += 1;
+        let roles = nouns(word);
+        self.note(word, roles);
+        let found = verb(word);
+        if let Some(verb) = found.filter(|verb| self.is_predicate(verb, roles, follower)) {
+            self.predicate(verb);
+        } else {
+            self.step(word, roles);
+        }
+        self.negated = self.negated.saturating_sub(1);
+        if roles.has(Nouns::NEGATION) {
+            self.negated = 3;
+        }
+        self.before = roles;
+    }
+
+    fn comma(&mut self) {
+        self.close_phrase();
+        // Only a list of verbs continues after a comma: `Create, run, and see`.
+        self.expects = matches!(self.last, Some((_, true))) || self.words == 0;
+        self.negated = 0;
+    }
+
+    fn end(&mut self) {
+        self.close_phrase();
+        if self.words > 0 {
+            self.sentence += 1;
+        }
+        self.words = 0;
+        self.last = None;
+        self.expects = false;
+        self.after_article = false;
+        self.negated = 0;
+        self.may_use = false;
+        self.passive = 0;
+        self.read_word = 0;
+        self.before = Nouns::default();
+    }
+
+    /// Facts that do not depend on grammar.
+    fn note(&mut self, word: &str, roles: Nouns) {
+        self.found.roles = self.found.roles.and(roles);
+        // `read-only`, `read mode`, `только чтение`
+        let is_read = matches!(word, "read" | "readonly" | "только" | "select");
+        let ends = matches!(word, "only" | "mode" | "чтение" | "чтения" | "readonly");
+        if (ends && (self.read_word > 0 || word == "readonly")) || word == "select" {
+            self.found.reads_only = true;
+        }
+        self.read_word = if is_read { 2 } else { self.read_word.saturating_sub(1) };
+        if roles.has(Nouns::LOST) && self.passive > 0 && self.negated == 0 {
+            self.vote(What::Lost, Class::Destructive, 7);
+        }
+        self.passive = match () {
+            () if roles.has(Nouns::MODAL) => 4,
+            () if roles.has(Nouns::PASSIVE) && self.passive > 0 => 2,
+            () => self.passive.saturating_sub(1),
+        };
+    }
+
+    /// Whether this verb says what the tool does.
+    fn is_predicate(&self, verb: &Verb, roles: Nouns, follower: Option<&str>) -> bool {
+        if self.after_article {
+            return false;
+        }
+        let filler = roles.has(Nouns::FILLER) && self.words <= 2 && verb.class != Class::Read;
+        if filler && self.expects {
+            return false;
+        }
+        if self.expects {
+            return match self.last {
+                Some((last, direct)) => {
+                    same_form(&last, verb) && (direct || stands_alone(verb, follower))
+                }
+                None => true,
+            };
+        }
+        // `it deletes`, `which deletes`; and unmistakable verbs anywhere.
+        let unmistakable = verb.kind == Kind::Verb
+            && verb.form == Form::Third
+            && verb.class.raised(Class::Execute) == verb.class;
+        unmistakable && !self.before.has(Nouns::DETERMINER)
+    }
+
+    fn predicate(&mut self, verb: Verb) {
+        self.close_phrase();
+        if self.negated > 0 {
+            self.found.signals.push((What::Negated(verb.base), 0));
+        } else {
+            self.phrase = Phrase { open: true, ..Phrase::default() };
+            self.last = Some((verb, true));
+        }
+        self.expects = false;
+        self.may_use = false;
+    }
+
+    fn step(&mut self, word: &str, roles: Nouns) {
+        let joins = roles.has(Nouns::JOIN);
+        if let Some((_, direct)) = &mut self.last {
+            *direct &= joins;
+        }
+        if joins {
+            self.close_phrase();
+            self.expects |= self.last.is_some() || self.words == 1;
+            return;
+        }
+        let goes_on = self.words == 1 || self.expects;
+        self.expects = goes_on && roles.has(Nouns::FILLER);
+        self.after_article = matches!(word, "the" | "a" | "an") && self.words <= 3;
+        if self.after_article && self.words == 1 {
+            self.expects = true;
+            self.after_article = false;
+        }
+        if roles.has(Nouns::MODAL) || matches!(word, "it" | "which" | "that") && self.words > 1 {
+            self.expects = true;
+        }
+        if word == "to" && self.may_use {
+            self.expects = true;
+        }
+        self.may_use = roles.has(Nouns::USED);
+        self.phrase.take(roles);
+        if roles.has(Nouns::STOP) {
+            self.close_phrase();
+        }
+    }
+
+    /// Judges the last verb, now that its object is known.
+    fn close_phrase(&mut self) {
+        if !std::mem::take(&mut self.phrase.open) {
+            return;
+        }
+        let Some((verb, _)) = self.last else { return };
+        let (what, class) = self.phrase.judge(verb);
+        // Later sentences instruct as often as they describe: `Set limit to 10.`
+        let describes = self.sentence == 0
+            || verb.form == Form::Third
+            || class.raised(Class::Destructive) == class;
+        if !describes {
+            return;
+        }
+        self.found.is_query |= self.phrase.all.has(Nouns::QUERY);
+        self.found.runs_more |= class == Class::Execute && !self.phrase.all.has(Nouns::QUERY);
+        let was_vague = self.found.is_vague || self.found.class.is_none();
+        self.found.is_vague = was_vague && verb.kind == Kind::Vague && class == Class::Write;
+        let was_noun = self.found.may_be_noun || self.found.class.is_none();
+        self.found.may_be_noun = was_noun && verb.kind == Kind::Both && class == Class::Write;
+        self.vote(what, class, if self.sentence == 0 { 8 } else { 5 });
+    }
+
+    fn vote(&mut self, what: What, class: Class, weight: u8) {
+        let raise = |own: Option<Class>| Some(own.map_or(class, |own| own.raised(class)));
+        self.found.class = raise(self.found.class);
+        if self.sentence == 0 {
+            self.found.lead = raise(self.found.lead);
+        }
+        if self.found.signals.len() < 16 {
+            self.found.signals.push((what, weight));
+        }
+    }
+}
+
+impl Phrase {
+    fn take(&mut self, roles: Nouns) {
+        if !self.open || roles.has(Nouns::STOP) {
+            return;
+        }
+        self.head = roles;
+        self.all = self.all.and(roles);
+    }
+
+    fn judge(&self, verb: Verb) -> (What, Class) {
+        let other = Nouns::NOT_MONEY.and(Nouns::QUERY).and(Nouns::DATABASE);
+        let money = self.head.has(Nouns::MONEY) && !self.all.has(other);
+        let plain = (What::Verb(verb.base, verb.class), verb.class);
+        match verb.class {
+            Class::Read if verb.base == "query" && self.all.has(Nouns::DATABASE) => {
+                (What::AnyQuery, Class::Execute)
+            }
+            Class::Financial if verb.base == "transfer" && self.all.has(Nouns::NOT_MONEY) => {
+                (What::Verb(verb.base, Class::Write), Class::Write)
+            }
+            Class::Read | Class::Financial => plain,
+            _ if money => (What::Money(verb.base), Class::Financial),
+            Class::Write
+                if self.all.has(Nouns::RECIPE) && matches!(verb.base, "apply" | "build") =>
+            {
+                (What::RunsCode(verb.base), Class::Execute)
+            }
+            Class::Write
+                if self.all.has(Nouns::TEXT)
+                    && matches!(verb.base, "generate" | "compose" | "draft") =>
+            {
+                (What::Verb(verb.base, Class::Read), Class::Read)
+            }
+            Class::Destructive
+                if self.head.has(Nouns::LIGHT)
+                    && matches!(verb.base, "remove" | "reset" | "clear" | "clean") =>
+            {
+                (What::Verb(verb.base, Class::Write), Class::Write)
+            }
+            _ => plain,
+        }
+    }
+}
+
+/// Verbs of one list have one form: `Create and update`, `creates and updates`.
+fn same_form(last: &Verb, verb: &Verb) -> bool {
+    last.form == verb.form
+}
+
+/// Whether a word behind an object is a verb again: `finds an order and charges the card`.
+fn stands_alone(verb: &Verb, follower: Option<&str>) -> bool {
+    verb.kind != Kind::Both || follower.is_some_and(|word| nouns(word).has(Nouns::DETERMINER))
+}

@@ -1,0 +1,13 @@
+//! Tests of the catalogue from outside.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests, and tables that they print"
+)]
+
+mod classes;
+mod data;
+mod hidden;
+mod metrics;

@@ -1,0 +1,187 @@
+//! The result of a scan: every tool judged, the riskiest first.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use toolgate_catalog::{
+    Assessment, Definition, HiddenText, Level, Recommended, Shadowing, Trifecta, classify,
+    fingerprint, hidden_text, recommended, shadowing, trifecta,
+};
+
+/// All servers that were scanned.
+pub(super) struct Report {
+    pub(super) servers: Vec<Scanned>,
+    /// Whether they come from a client's configuration.
+    pub(super) many: bool,
+    pub(super) trifecta: Trifecta,
+    pub(super) shadowing: Vec<Shadowing>,
+}
+
+/// One server.
+pub(super) struct Scanned {
+    pub(super) name: String,
+    /// Its tools, the riskiest first, or why they are not known.
+    pub(super) tools: Result<Vec<ScannedTool>, String>,
+}
+
+/// One tool.
+#[derive(Serialize)]
+pub(super) struct ScannedTool {
+    pub(super) name: String,
+    #[serde(skip)]
+    pub(super) description: Option<String>,
+    #[serde(flatten)]
+    pub(super) assessment: Assessment,
+    pub(super) parameters: usize,
+    pub(super) required: usize,
+    pub(super) recommended: Recommended,
+    pub(super) fingerprint: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) hidden_text: Vec<HiddenText>,
+    /// What changed since the baseline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) change: Option<&'static str>,
+}
+
+impl Report {
+    pub(super) fn new(servers: Vec<Scanned>, many: bool) -> Self {
+        let mut report =
+            Self { servers, many, trifecta: Trifecta::default(), shadowing: Vec::new() };
+        let tools = report.tools();
+        let key = |server: &str, tool: &ScannedTool| format!("{server}/{}", tool.name);
+        let found = trifecta(
+            tools.iter().map(|(server, tool)| (key(server, tool), tool.assessment.labels)),
+        );
+        let shadows = shadowing(tools.iter().map(|(server, tool)| (*server, tool.name.as_str())));
+        (report.trifecta, report.shadowing) = (found, shadows);
+        report
+    }
+
+    /// Every tool with its server, server by server.
+    pub(super) fn tools(&self) -> Vec<(&str, &ScannedTool)> {
+        let mut all = Vec::new();
+        for server in &self.servers {
+            let tools = server.tools.as_deref().unwrap_or_default();
+            all.extend(tools.iter().map(|tool| (server.name.as_str(), tool)));
+        }
+        all
+    }
+
+    /// The highest level of all tools. Hidden text is critical.
+    pub(super) fn highest(&self) -> Option<Level> {
+        let tools = self.tools();
+        tools
+            .iter()
+            .filter(|(_, tool)| tool.change != Some("removed"))
+            .map(|(_, t)| t.level())
+            .max()
+    }
+
+    /// Whether the baseline differs.
+    pub(super) fn has_changes(&self) -> bool {
+        self.tools().iter().any(|(_, tool)| tool.change.is_some())
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let server = |server: &Scanned| {
+            let mut object = Map::new();
+            object.insert("server".to_owned(), server.name.as_str().into());
+            match &server.tools {
+                Ok(tools) => object.insert("tools".to_owned(), json!(tools)),
+                Err(why) => object.insert("error".to_owned(), why.as_str().into()),
+            };
+            Value::Object(object)
+        };
+        match self.servers.as_slice() {
+            [one] if !self.many => server(one),
+            all => json!({
+                "servers": all.iter().map(server).collect::<Vec<_>>(),
+                "trifecta": self.trifecta,
+                "shadowing": self.shadowing,
+            }),
+        }
+    }
+}
+
+impl Scanned {
+    /// Judges the definitions of a server.
+    pub(super) fn new(name: String, listed: Result<Vec<String>, String>) -> Self {
+        let tools = listed.map(|definitions| {
+            let mut tools: Vec<ScannedTool> =
+                definitions.iter().filter_map(|raw| ScannedTool::new(raw)).collect();
+            tools.sort_by(|a, b| b.rank().cmp(&a.rank()).then_with(|| a.name.cmp(&b.name)));
+            tools
+        });
+        Self { name, tools }
+    }
+}
+
+impl ScannedTool {
+    fn new(raw: &str) -> Option<Self> {
+        let definition = Definition::parse(raw).ok()?;
+        let assessment = classify(&definition);
+        let hidden = hidden_text(raw);
+        Some(Self {
+            recommended: recommended(&definition.name, &assessment, !hidden.is_empty()),
+            name: definition.name.into_owned(),
+            description: definition.description.map(std::borrow::Cow::into_owned),
+            assessment,
+            parameters: definition.parameters,
+            required: definition.required,
+            fingerprint: fingerprint(raw).ok(),
+            hidden_text: hidden,
+            change: None,
+        })
+    }
+
+    /// The level; a definition with hidden text is critical whatever it states.
+    pub(super) fn level(&self) -> Level {
+        if self.hidden_text.is_empty() { self.assessment.level } else { Level::Critical }
+    }
+
+    fn rank(&self) -> (Level, toolgate_catalog::Class) {
+        (self.level(), self.assessment.class)
+    }
+
+    /// Why it has its class, in one line.
+    pub(super) fn reason(&self) -> String {
+        match self.hidden_text.first() {
+            Some(hidden) => format!("hidden text in {}: {}", hidden.field, hidden.shown),
+            None => self.assessment.reason(),
+        }
+    }
+
+    pub(super) fn arguments(&self) -> String {
+        format!("{} ({} required)", self.parameters, self.required)
+    }
+}
+
+/// Sentences about all tools together.
+pub(super) fn remarks(report: &Report) -> Vec<String> {
+    let mut lines = Vec::new();
+    let three = &report.trifecta;
+    if three.present {
+        let list = |keys: &[String]| {
+            let shown: Vec<&str> = keys.iter().take(3).map(String::as_str).collect();
+            let more = keys.len().saturating_sub(3);
+            if more == 0 {
+                shown.join(", ")
+            } else {
+                format!("{} and {more} more", shown.join(", "))
+            }
+        };
+        lines.push(format!(
+            "lethal trifecta: an agent with these tools can read private data ({}), take in untrusted \
+             text ({}), and send data out ({})",
+            list(&three.reads_private),
+            list(&three.ingests_untrusted),
+            list(&three.sends_out)
+        ));
+    }
+    for shadow in &report.shadowing {
+        let keys: Vec<String> =
+            shadow.tools.iter().map(|(server, tool)| format!("{server}/{tool}")).collect();
+        let how = if shadow.is_same { "the same name" } else { "names that people confuse" };
+        lines.push(format!("shadowing: {} have {how}", keys.join(", ")));
+    }
+    lines
+}

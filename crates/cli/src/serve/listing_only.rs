@@ -1,0 +1,61 @@
+//! A gateway that only lists: for `scan`. It has no data folder, no grants and no policy, so nothing
+//! but lists can be requested, and its children are started and isolated as those of `serve`.
+
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use jiff::Timestamp;
+use tokio_util::task::TaskTracker;
+use toolgate_audit::ArgumentHashKey;
+use toolgate_config::Config;
+use toolgate_control::{Wiring as _, agent_sessions};
+use toolgate_gateway::{Admission, Gateway, Metrics};
+use toolgate_store::{Engine, EngineSettings, MemoryBackend, Store};
+
+use super::wire::Wiring;
+use super::{CLOSE_TIMEOUT, core_dumps, random, store};
+
+/// The gateway and its children.
+pub(crate) struct ListingGateway {
+    gateway: Arc<Gateway>,
+    children: TaskTracker,
+}
+
+impl ListingGateway {
+    /// Starts it with the servers of a configuration. To be called inside a tokio runtime.
+    pub(crate) fn start(config: &Config) -> anyhow::Result<Self> {
+        core_dumps::off();
+        let (backend, settings) = (MemoryBackend::without_rows(), EngineSettings::default());
+        let engine = Engine::inline(backend, settings, Timestamp::now())?;
+        let store: Arc<dyn Store> = Arc::new(engine);
+        let secret = ArgumentHashKey(random::bytes()?);
+        let ids = Arc::new(random::SystemIds::default());
+        let recording = store::recording(&config.audit, &secret);
+        let clock = Arc::new(store::SystemClock);
+        let admission = Arc::new(Admission::new(store, clock, Arc::clone(&ids) as _, recording));
+        let (metrics, children) = (Metrics::default(), TaskTracker::new());
+        let wiring = Wiring::new(metrics.clone(), children.clone());
+        let gateway = Gateway::new(ids, metrics, agent_sessions(config), admission);
+        let mut servers = Vec::new();
+        for server in &config.servers {
+            let made = wiring.server(server, &config.limits);
+            servers.push(made.map_err(|why| anyhow!("a server cannot be set up: {why}"))?);
+        }
+        gateway.apply(servers, agent_sessions(config));
+        Ok(Self { gateway, children })
+    }
+
+    /// The definitions of a server's tools, as the server wrote them.
+    pub(crate) async fn definitions(&self, server: &str) -> Result<Vec<String>, String> {
+        self.gateway.list_definitions(server).await.map_err(|why| why.to_string())
+    }
+
+    /// Ends all children.
+    pub(crate) async fn stop(&self) {
+        self.gateway.drain(std::time::Duration::ZERO).await;
+        self.children.close();
+        if tokio::time::timeout(CLOSE_TIMEOUT, self.children.wait()).await.is_err() {
+            tracing::warn!("child processes did not end in time");
+        }
+    }
+}

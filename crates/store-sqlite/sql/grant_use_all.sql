@@ -1,0 +1,1 @@
+SELECT id, at FROM grant_use ORDER BY id
