@@ -47,6 +47,7 @@ fn it_is_found_by_falling_back_and_remembered() {
     let server = LegacyServer::start().unwrap();
     let gate =
         gate_with(&format!("{}?tenant=a", server.url()), "headers: { X-Key: 'env:OLD_KEY' }");
+    listed(&server);
     let agent = Agent::open(&gate, "old");
     assert_eq!(agent.welcome["result"]["serverInfo"]["name"], "healthy");
     echoes(&agent, "through the older door");
