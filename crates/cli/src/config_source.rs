@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use anyhow::{Context as _, bail};
 use toolgate_config::{Config, Loaded, Problem, Surroundings, TlsFault, render};
@@ -12,6 +13,10 @@ use toolgate_policy::Severity;
 use crate::print;
 
 const DEFAULT_FILE: &str = "toolgate.yaml";
+
+/// A verb may look for the data folder more than once.
+static WARNED: Once = Once::new();
+
 /// The variable that v8-session-manager reads.
 const V8_VARIABLE: &str = "V8SM_CONFIG";
 
@@ -93,9 +98,11 @@ impl Source {
             return Ok(loaded.config.data);
         }
         let shown = visible(&file.display().to_string());
-        print::err(&format!(
-            "`{shown}` is not valid (see `toolgate config check`); using only its `data`\n"
-        ));
+        WARNED.call_once(|| {
+            print::err(&format!(
+                "`{shown}` is not valid (see `toolgate config check`); using only its `data`\n"
+            ));
+        });
         Ok(toolgate_config::data_of(&bytes, file))
     }
 

@@ -59,8 +59,12 @@ fn of_grant(args: &ExplainArgs, grant: &str) -> anyhow::Result<Done> {
             format!("{}\n", serde_json::to_string(&told)?)
         }
         ExplainOutput::Text => {
-            let server = if resolved.server.is_empty() { "no server" } else { &resolved.server };
-            let how = if args.class.is_none() { "known" } else { YOU_SAY };
+            let server = &resolved.server;
+            let how = match (&args.class, unknown) {
+                (Some(_), _) => YOU_SAY,
+                (None, Some(_)) => BY_NAME,
+                (None, None) => "by its definition",
+            };
             let limits: Vec<String> = limits.iter().map(used_of).collect();
             let asked = Asked { server, tool: &resolved.tool, class: explanation.class, how };
             let story = asked.story(&source, &explanation, &limits, shadow);
@@ -103,10 +107,12 @@ fn server_and_tool(args: &ExplainArgs) -> (Option<&str>, &str) {
     }
 }
 
-const YOU_SAY: &str = "as you say";
+const YOU_SAY: &str = "as given";
+const BY_NAME: &str = "by its name";
 
 /// The call that is asked about.
 struct Asked<'a> {
+    /// Empty if the name belongs to no server.
     server: &'a str,
     tool: &'a str,
     class: Class,
@@ -119,7 +125,7 @@ impl<'a> Asked<'a> {
         let (server, tool) = server_and_tool(args);
         let class = args.class.unwrap_or_else(|| Class::by_name(tool));
         let server = server.unwrap_or("test");
-        let how = if args.class.is_none() { "by its name" } else { YOU_SAY };
+        let how = if args.class.is_none() { BY_NAME } else { YOU_SAY };
         Self { server, tool, class, how }
     }
 
@@ -151,7 +157,8 @@ impl<'a> Asked<'a> {
         let Self { server, tool, how, .. } = self;
         let class = self.class.as_str();
         let word = word(explanation.effect);
-        let mut lines = vec![format!("`{tool}` on `{server}` (class {class}, {how}) is {word}\n")];
+        let on_server = if server.is_empty() { String::new() } else { format!(" on `{server}`") };
+        let mut lines = vec![format!("`{tool}`{on_server} (class {class}, {how}) is {word}\n")];
         if shadow {
             lines.push(
                 "the document is in shadow: this is recorded, and every call passes\n".into(),
