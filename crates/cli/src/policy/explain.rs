@@ -63,7 +63,7 @@ fn of_grant(args: &ExplainArgs, grant: &str) -> anyhow::Result<Done> {
             let how = match (&args.class, unknown) {
                 (Some(_), _) => YOU_SAY,
                 (None, Some(_)) => BY_NAME,
-                (None, None) => "by its definition",
+                (None, None) => "",
             };
             let limits: Vec<String> = limits.iter().map(used_of).collect();
             let asked = Asked { server, tool: &resolved.tool, class: explanation.class, how };
@@ -107,8 +107,8 @@ fn server_and_tool(args: &ExplainArgs) -> (Option<&str>, &str) {
     }
 }
 
-const YOU_SAY: &str = "as given";
-const BY_NAME: &str = "by its name";
+const YOU_SAY: &str = ", as given";
+const BY_NAME: &str = ", by its name";
 
 /// The call that is asked about.
 struct Asked<'a> {
@@ -116,7 +116,7 @@ struct Asked<'a> {
     server: &'a str,
     tool: &'a str,
     class: Class,
-    /// How the class is known.
+    /// How the class is known, if not from the gateway.
     how: &'static str,
 }
 
@@ -158,7 +158,7 @@ impl<'a> Asked<'a> {
         let class = self.class.as_str();
         let word = word(explanation.effect);
         let on_server = if server.is_empty() { String::new() } else { format!(" on `{server}`") };
-        let mut lines = vec![format!("`{tool}`{on_server} (class {class}, {how}) is {word}\n")];
+        let mut lines = vec![format!("`{tool}`{on_server} (class {class}{how}) is {word}\n")];
         if shadow {
             lines.push(
                 "the document is in shadow: this is recorded, and every call passes\n".into(),

@@ -82,7 +82,7 @@ struct Session<'a> {
 }
 
 impl Asked<'_> {
-    /// Asks whoever knows.
+    /// Asks the running gateway, or reads the data folder.
     pub(super) fn explain(&self) -> anyhow::Result<Granted> {
         let admin = &self.args.admin;
         let folder = find_data(admin.data.data.as_deref(), admin.data.config.as_deref())?;
@@ -109,7 +109,7 @@ impl Asked<'_> {
         let path = format!("{path}/explain");
         let answer = client.send_text(&Method::POST, &path, self.question()?)?;
         let (explanation, limits) =
-            read(&answer).context("the gateway answered with something that is no explanation")?;
+            read(&answer).context("the gateway answered with something that is not an explanation")?;
         let shadow = Policy::load(&policy, &document, &Known::default());
         let shadow = shadow.policy.is_some_and(|policy| policy.is_shadow(self.now()));
         let source = Source { file: policy, text: document };
