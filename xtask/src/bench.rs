@@ -11,6 +11,7 @@
 
 mod all;
 mod arena;
+mod classify;
 mod dialled;
 mod instructions;
 mod machine;
@@ -246,8 +247,10 @@ struct Options {
 
 /// Runs the verb with its arguments.
 pub(crate) fn run(words: &[&str]) -> Result<()> {
-    if let ["policy", rest @ ..] = words {
-        return policy::run(rest);
+    match words {
+        ["policy", rest @ ..] => return policy::run(rest),
+        ["classify", rest @ ..] => return classify::run(rest),
+        _ => {}
     }
     let options = Options::parse(words)?;
     build(&options)?;

@@ -5,6 +5,7 @@
 
 mod bench;
 mod cargo;
+mod catalogue;
 mod clients;
 mod closing;
 mod compare;
@@ -36,6 +37,8 @@ usage: cargo xtask <verb>
                       speed against a direct connection and a bare proxy
   bench policy [--quick | --gate | --bless]
                       speed of the policy engine, beside two others; instruction counts
+  bench classify      definitions classified per second on one core
+  catalogue [NAME…]   scan the public servers of the catalogue again, all or those named
   mutants [all | NAME…]
                       tests fail on planted mistakes: a tenth of them by day, all or those named
   fuzz [SECONDS]      every fuzz target for SECONDS each (default 60)
@@ -72,6 +75,7 @@ fn run(words: &[&str]) -> Result<()> {
     match words {
         ["test", rest @ ..] => test::run(rest),
         ["bench", rest @ ..] => bench::run(rest),
+        ["catalogue", rest @ ..] => catalogue::run(rest),
         ["mutants", rest @ ..] => mutants::run(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["soak", rest @ ..] => soak::run(rest),

@@ -5,9 +5,11 @@
 //! through toolgate, which must give that transcript too. [`together()`] does it with all of them
 //! on one endpoint. Start at [`direct`] and [`through`].
 
+mod scan;
 pub(crate) mod servers;
 mod together;
 
+pub(crate) use scan::scan;
 pub(crate) use together::together;
 
 use std::fs;

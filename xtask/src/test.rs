@@ -102,6 +102,13 @@ const PARTS: &[Part] = &[
         run: real::together,
     },
     Part {
+        name: "scan",
+        what: "`toolgate scan` of the real servers, in both eras",
+        needs: &["build", "peers"],
+        quick: false,
+        run: real::scan,
+    },
+    Part {
         name: "clients",
         what: "what real clients go through with toolgate",
         needs: &["build", "peers"],

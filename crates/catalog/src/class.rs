@@ -1,9 +1,11 @@
 //! Risk classes of tools and their levels.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The risk class of a tool.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
     /// Looks only.

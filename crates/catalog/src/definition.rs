@@ -39,6 +39,8 @@ pub struct Argument<'a> {
     pub description: Option<Cow<'a, str>>,
     /// Its allowed values, if they are strings.
     pub values: SmallVec<[Cow<'a, str>; 2]>,
+    /// Whether it is an argument of the tool itself, not a member of one.
+    pub is_top: bool,
 }
 
 /// Annotations, as far as they were sent.
@@ -131,7 +133,8 @@ impl<'a> Definition<'a> {
                 self.parameters += 1;
             }
             if self.arguments.len() < MAX_ARGUMENTS {
-                let argument = Argument::read(member.name()?, member.value.text)?;
+                let mut argument = Argument::read(member.name()?, member.value.text)?;
+                argument.is_top = depth == DEPTH;
                 self.arguments.push(argument);
                 self.collect(member.value.text, depth.saturating_sub(1))?;
             }
@@ -155,6 +158,11 @@ impl<'a> Definition<'a> {
                 _ => {}
             }
         }
+    }
+
+    /// The names of the tool's own arguments.
+    pub fn argument_names(&self) -> impl Iterator<Item = &str> {
+        self.arguments.iter().filter(|argument| argument.is_top).map(|argument| &*argument.name)
     }
 
     /// Whether the server describes the tool in words.
@@ -209,6 +217,7 @@ mod tests {
         assert_eq!((definition.parameters, definition.required), (3, 2));
         let names: Vec<&str> = definition.arguments.iter().map(|a| &*a.name).collect();
         assert_eq!(names, ["path", "op", "deep", "x"]);
+        assert_eq!(definition.argument_names().collect::<Vec<_>>(), ["path", "op", "deep"]);
         assert_eq!(definition.arguments[1].values.as_slice(), ["read", "delete"]);
         assert_eq!(definition.hints.destructive, Some(true));
         for bad in ["", "[]", "{}", r#"{"name":1}"#, r#"{"name":"a""#, "\"name\""] {

@@ -85,6 +85,11 @@ fn comment(text: &str, most: usize) -> String {
     drawn.chars().take(most).chain(['…']).collect()
 }
 
+/// The key of an entry for exactly this tool, as it is written in YAML.
+pub fn policy_key(tool: &str) -> String {
+    scalar(&escape_glob(tool))
+}
+
 /// A tool name as a key that matches nothing else.
 pub fn escape_glob(name: &str) -> String {
     let mut key = String::with_capacity(name.len());

@@ -1,6 +1,6 @@
 //! Labels: what a tool can do with data. Three of them together are the lethal trifecta.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::arguments::ArgumentFinding;
 use crate::class::Class;
@@ -37,6 +37,21 @@ impl Labels {
 impl Serialize for Labels {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.names())
+    }
+}
+
+impl<'de> Deserialize<'de> for Labels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut labels = Self::default();
+        for name in Vec::<String>::deserialize(deserializer)? {
+            match name.as_str() {
+                "reads_private" => labels.reads_private = true,
+                "ingests_untrusted" => labels.ingests_untrusted = true,
+                "sends_out" => labels.sends_out = true,
+                other => return Err(serde::de::Error::custom(format!("unknown label `{other}`"))),
+            }
+        }
+        Ok(labels)
     }
 }
 

@@ -50,8 +50,8 @@ pub(crate) fn find(text: &str) -> ProseFinding {
     while let Some(token) = tokens.next() {
         match token {
             Token::Word(word) => {
-                let follower = tokens.peek_word();
-                reader.word(word, follower);
+                let (follower, is_label) = (tokens.peek_word(), tokens.is_at_colon());
+                reader.word(word, follower, is_label);
             }
             Token::Comma => reader.comma(),
             Token::End => reader.end(),
@@ -93,14 +93,15 @@ struct Phrase {
 }
 
 impl Reader {
-    fn word(&mut self, word: &str, follower: Option<&str>) {
+    /// `is_label`: a colon follows, so a word that may be a noun is one: `Tip: …`, `Note: …`.
+    fn word(&mut self, word: &str, follower: Option<&str>, is_label: bool) {
         if self.words == 0 {
             self.expects = true;
         }
         self.words += 1;
         let roles = nouns(word);
         self.note(word, roles);
-        let found = verb(word);
+        let found = verb(word).filter(|verb| !(is_label && verb.kind == Kind::Both));
         if let Some(verb) = found.filter(|verb| self.is_predicate(verb, roles, follower)) {
             self.predicate(verb);
         } else {

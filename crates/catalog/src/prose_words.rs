@@ -31,6 +31,11 @@ impl<'a> Tokens<'a> {
         }
     }
 
+    /// Whether a colon comes next, also behind emphasis: `**Tip**: …`.
+    pub(crate) fn is_at_colon(&self) -> bool {
+        self.rest().trim_start_matches(['*', '_', '`', ' ']).starts_with(':')
+    }
+
     fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }

@@ -19,19 +19,23 @@ pub struct Recommended {
 
 /// The rule for a tool. A tool with hidden text is denied until a person has looked at it.
 pub fn recommended(tool: &str, found: &Assessment, has_hidden_text: bool) -> Recommended {
+    rule(tool, found.class, found.asks_for_person(), has_hidden_text)
+}
+
+pub(crate) fn rule(tool: &str, class: Class, asks: bool, has_hidden_text: bool) -> Recommended {
     if has_hidden_text {
         let deny = Some("its definition contains hidden text");
         return Recommended { deny, ..Recommended::default() };
     }
-    let per_minute = match found.class {
+    let per_minute = match class {
         Class::Write => Some(30),
         Class::Other => Some(60),
         _ => None,
     };
-    let critical = matches!(found.class, Class::Execute | Class::Destructive | Class::Financial);
+    let critical = matches!(class, Class::Execute | Class::Destructive | Class::Financial);
     Recommended {
         limit: per_minute.map(|max| (counter(tool), max)),
-        approve: critical || found.asks_for_person(),
+        approve: critical || asks,
         deny: None,
     }
 }

@@ -18,6 +18,15 @@ pub struct Signal {
     pub weight: u8,
 }
 
+// The texts that `advice` recognises again in a catalogue.
+pub(crate) const ASKS_FOR_PERSON: &str = "asks that a person decides first";
+pub(crate) const TAKES_PATH: &str = "takes a path of a file system";
+pub(crate) const TAKES_URL: &str = "takes a URL";
+pub(crate) const TAKES_AMOUNT: &str = "takes an amount of money";
+pub(crate) const TAKES_CODE: &str = "takes code or a command";
+pub(crate) const TAKES_QUERY: &str = "takes a query";
+pub(crate) const TAKES_RECIPIENT: &str = "takes a recipient";
+
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
@@ -128,13 +137,13 @@ impl fmt::Display for What {
             What::NoDescription => f.write_str("there is no description"),
             What::NoVerb => f.write_str("no known verb"),
             What::Disagree => f.write_str("name and description imply different classes"),
-            What::AsksForPerson => f.write_str("asks that a person decides first"),
-            What::TakesPath => f.write_str("takes a path of a file system"),
-            What::TakesUrl => f.write_str("takes a URL"),
-            What::TakesAmount => f.write_str("takes an amount of money"),
-            What::TakesCode => f.write_str("takes code or a command"),
-            What::TakesQuery => f.write_str("takes a query"),
-            What::TakesRecipient => f.write_str("takes a recipient"),
+            What::AsksForPerson => f.write_str(ASKS_FOR_PERSON),
+            What::TakesPath => f.write_str(TAKES_PATH),
+            What::TakesUrl => f.write_str(TAKES_URL),
+            What::TakesAmount => f.write_str(TAKES_AMOUNT),
+            What::TakesCode => f.write_str(TAKES_CODE),
+            What::TakesQuery => f.write_str(TAKES_QUERY),
+            What::TakesRecipient => f.write_str(TAKES_RECIPIENT),
             What::Operation(class) => {
                 write!(f, "can select an operation of class {}", class.as_str())
             }

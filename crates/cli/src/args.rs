@@ -10,8 +10,10 @@ use crate::version::VERSION;
 mod admin;
 mod audit;
 mod audit_filter;
+mod catalog;
 mod demo;
 mod doctor;
+mod examples;
 mod import;
 mod policy;
 #[cfg(test)]
@@ -30,8 +32,12 @@ pub(crate) use audit::{
     AuditArgs, AuditVerb, DataArgs, ExportArgs, ExportOutput, ListArgs, OneOutput, RowsOutput,
     ShowArgs, TailArgs, VerifyArgs,
 };
+pub(crate) use catalog::{
+    CatalogArgs, CatalogImportArgs, CatalogSearchArgs, CatalogShowArgs, CatalogVerb,
+};
 pub(crate) use demo::{DemoArgs, DemoVerb, OneCArgs};
 pub(crate) use doctor::DoctorArgs;
+pub(crate) use examples::{command, parse};
 pub(crate) use import::ImportArgs;
 pub(crate) use policy::{
     CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, PolicyApplyArgs, PolicyArgs, PolicyCheckOutput,
@@ -82,6 +88,8 @@ pub(crate) enum Verb {
     /// Connects to a URL, starts a command, or does so with every server of an MCP client's
     /// configuration; lists the tools and calls none.
     Scan(ScanArgs),
+    /// Look up public MCP servers: their tools, risks and recommended rules
+    Catalog(CatalogArgs),
     /// List connected sessions, and create tokens for them
     Session(SessionArgs),
     /// Simulate a program that dials in, to try sessions
@@ -104,7 +112,20 @@ pub(crate) enum Verb {
     ///
     /// Exits with 1 if a check fails.
     Doctor(DoctorArgs),
-    /// Explain an error code of agents (`rate_limited`) or of policies (`TG0103`)
+    /// Print a script that completes words in your shell
+    Completions {
+        /// The shell
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Write manual pages, one per verb
+    Man {
+        /// The folder for the pages
+        #[arg(long, value_name = "DIR")]
+        write: PathBuf,
+    },
+    /// Explain an error code of agents (`rate_limited`), policies (`TG0103`) or configurations
+    /// (`TG1007`)
     Explain {
         /// The code
         #[arg(value_name = "CODE")]

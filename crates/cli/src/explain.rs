@@ -1,7 +1,13 @@
 //! `toolgate explain CODE`: what an error code means, and what to do.
+//!
+//! Every code also has a page in `docs/errors`, generated from the same data (`pages`).
+
+#[cfg(test)]
+mod pages;
 
 use anyhow::bail;
 use toolgate_audit::{ERROR_CODES, ErrorCode};
+use toolgate_config::CODES;
 use toolgate_policy::Code;
 
 use crate::exit::Done;
@@ -10,19 +16,66 @@ use crate::print;
 /// Codes that are less alike are not suggested.
 const ALIKE: f64 = 0.8;
 
+/// One code, wherever it comes from.
+enum Known {
+    Agent(&'static ErrorCode),
+    Policy(Code),
+    Config(&'static str, &'static str),
+}
+
 pub(crate) fn run(code: &str) -> anyhow::Result<Done> {
     let wanted = code.trim();
-    let of_agents = ERROR_CODES.iter().find(|known| known.code.eq_ignore_ascii_case(wanted));
-    let of_policies = Code::ALL.iter().find(|known| known.as_str().eq_ignore_ascii_case(wanted));
-    match (of_agents, of_policies) {
-        (Some(known), _) => print::out(&for_agents(known)),
-        (_, Some(known)) => {
-            let (code, title, advice) = (known.as_str(), known.title(), known.advice());
-            print::out(&format!("{code} (policy check)\n\n{title}\n\nWhat to do: {advice}\n"));
-        }
-        (None, None) => bail!("there is no code `{wanted}`{}", suggestion(wanted)),
-    }
+    let Some(known) = all().find(|known| known.code().eq_ignore_ascii_case(wanted)) else {
+        bail!("there is no code `{wanted}`{}", suggestion(wanted));
+    };
+    print::out(&format!("{}\nPage: {}\n", known.text(), page_of(known.code())));
     Ok(Done::Ok)
+}
+
+/// The page about a code, in the documentation.
+fn page_of(code: &str) -> String {
+    format!("docs/errors/{code}.md")
+}
+
+/// Where to read about the first of these codes, as a line for people.
+pub(crate) fn pointer<'c>(mut codes: impl Iterator<Item = &'c str>) -> String {
+    codes.next().map_or_else(String::new, |code| {
+        format!("`toolgate explain {code}` or {} tells more\n", page_of(code))
+    })
+}
+
+fn all() -> impl Iterator<Item = Known> {
+    let of_agents = ERROR_CODES.iter().map(Known::Agent);
+    let of_policies = Code::ALL.iter().copied().map(Known::Policy);
+    let of_configurations = CODES.iter().map(|(code, what)| Known::Config(code, what));
+    of_agents.chain(of_policies).chain(of_configurations)
+}
+
+impl Known {
+    fn code(&self) -> &'static str {
+        match self {
+            Known::Agent(known) => known.code,
+            Known::Policy(code) => code.as_str(),
+            Known::Config(code, _) => code,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Known::Agent(known) => for_agents(known),
+            Known::Policy(code) => {
+                let (code, title, advice) = (code.as_str(), code.title(), code.advice());
+                format!("{code} (policy check)\n\n{title}\n\nWhat to do: {advice}\n")
+            }
+            Known::Config(code, what) => {
+                let what = what.trim();
+                format!(
+                    "{code} (toolgate.yaml)\n\n{what}\n\nWhat to do: `toolgate config check` names \
+                     the line and how to correct it\n"
+                )
+            }
+        }
+    }
 }
 
 fn for_agents(known: &ErrorCode) -> String {
@@ -35,14 +88,14 @@ fn for_agents(known: &ErrorCode) -> String {
 }
 
 fn suggestion(wanted: &str) -> String {
-    let codes = ERROR_CODES.iter().map(|known| known.code);
-    let codes = codes.chain(Code::ALL.iter().map(|known| known.as_str()));
-    let scored = codes
-        .map(|code| (strsim::jaro_winkler(&wanted.to_lowercase(), &code.to_lowercase()), code));
+    let scored = all().map(|known| {
+        let code = known.code();
+        (strsim::jaro_winkler(&wanted.to_lowercase(), &code.to_lowercase()), code)
+    });
     let near = scored.filter(|(score, _)| *score > ALIKE).max_by(|a, b| a.0.total_cmp(&b.0));
     match near {
         Some((_, code)) => format!("; did you mean `{code}`?"),
-        None => "; docs/reference lists all codes".to_owned(),
+        None => "; docs/errors lists all codes".to_owned(),
     }
 }
 
@@ -52,7 +105,7 @@ mod tests {
 
     #[test]
     fn every_code_is_explained_and_typos_are_not() {
-        for code in ["rate_limited", "RATE_LIMITED", "TG0001"] {
+        for code in ["rate_limited", "RATE_LIMITED", "TG0001", "tg1001"] {
             assert!(run(code).is_ok(), "{code}");
         }
         let error = run("rate_limit").unwrap_err().to_string();

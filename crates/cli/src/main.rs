@@ -7,12 +7,12 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 mod admin_client;
 mod args;
 mod audit;
+mod catalog;
 mod clients;
+mod completions;
 mod config;
 mod config_source;
 mod data;
@@ -39,7 +39,7 @@ mod tool;
 mod version;
 mod waiting;
 
-use args::{Args, Verb};
+use args::Verb;
 
 /// Messages are many small, short-lived allocations, made and freed on different threads: mimalloc
 /// is fast for that, and returns memory to the system after a large result.
@@ -47,7 +47,7 @@ use args::{Args, Verb};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    let args = match args::parse() {
         Ok(args) => args,
         Err(error) => return exit::usage(&error),
     };
@@ -58,6 +58,7 @@ fn main() -> ExitCode {
         Verb::Policy(args) => policy::run(&args),
         Verb::Audit(args) => audit::run(&args),
         Verb::Scan(args) => scan::run(&args),
+        Verb::Catalog(args) => catalog::run(&args),
         Verb::Tool(args) => tool::run(&args),
         Verb::Session(args) => session::run(&args),
         Verb::Demo(args) => demo::run(&args),
@@ -69,6 +70,8 @@ fn main() -> ExitCode {
         Verb::Unfreeze(args) => freeze::unfreeze(&args),
         Verb::Local(args) => local::run(&args),
         Verb::Doctor(args) => doctor::run(&args),
+        Verb::Completions { shell } => completions::run(shell),
+        Verb::Man { write } => completions::man(&write),
         Verb::Explain { code } => explain::run(&code),
         Verb::Version => version::run(),
     };

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ScanArgs) -> anyhow::Result<Done> {
         .build()
         .context("cannot start the runtime")?;
     let scanned = runtime.block_on(scan(&targets))?;
-    if let (false, [Scanned { name, tools: Err(why) }]) = (targets.many, scanned.as_slice()) {
+    if let (false, [Scanned { name, tools: Err(why), .. }]) = (targets.many, scanned.as_slice()) {
         bail!("`{name}` cannot be scanned: {why}");
     }
     let mut report = Report::new(scanned, targets.many);
@@ -77,7 +77,12 @@ async fn scan(targets: &Targets) -> anyhow::Result<Vec<Scanned>> {
     let mut running = JoinSet::new();
     for (at, server) in targets.config.servers.iter().enumerate() {
         let (gateway, server) = (Arc::clone(&gateway), server.name.clone());
-        running.spawn(async move { (at, gateway.definitions(&server).await) });
+        running.spawn(async move {
+            let listed = gateway.definitions(&server).await;
+            // The names of the entries are made up.
+            let made_up = format!("server `{server}`");
+            (at, listed.map_err(|why| why.replacen(&made_up, "it", 1)))
+        });
     }
     let mut listed: Vec<Option<Result<Vec<String>, String>>> = vec![None; targets.names.len()];
     loop {

@@ -9,6 +9,7 @@ use crate::admin_client::{AdminClient, part};
 use crate::args::{
     HolderArgs, ListOutput, OneOutput, ServerAddArgs, ServerArgs, ServerVerb, ShownListArgs,
 };
+use crate::catalog::compare_running;
 use crate::exit::{Done, Usage};
 use crate::listing::{self, text};
 use crate::print;
@@ -28,11 +29,15 @@ pub(crate) fn run(args: &ServerArgs) -> anyhow::Result<Done> {
     match &args.verb {
         ServerVerb::Add(args) => {
             let entry = entry(args)?;
-            AdminClient::new(&args.admin)?.send(&Method::POST, "/api/v1/servers", Some(&entry))?;
+            let client = AdminClient::new(&args.admin)?;
+            client.send(&Method::POST, "/api/v1/servers", Some(&entry))?;
             let name = &args.name;
             print::done(&format!(
                 "added the server `{name}`; `toolgate server test {name}` connects to it"
             ));
+            if let Some(compared) = compare_running(&client, name) {
+                print::done(&compared);
+            }
         }
         ServerVerb::List(args) => list(args)?,
         ServerVerb::Remove(args) => {
@@ -82,7 +87,12 @@ fn test(args: &HolderArgs) -> anyhow::Result<Done> {
     let ok = tested.get("ok").and_then(Value::as_bool) == Some(true);
     match args.output {
         OneOutput::Json => listing::one(args.output, &tested),
-        OneOutput::Table => print::out(&report(&args.id, ok, &tested)),
+        OneOutput::Table => {
+            print::out(&report(&args.id, ok, &tested));
+            if let Some(compared) = compare_running(&client, &args.id).filter(|_| ok) {
+                print::out(&format!("{}\n", visible(&compared)));
+            }
+        }
     }
     Ok(if ok { Done::Ok } else { Done::Finding })
 }

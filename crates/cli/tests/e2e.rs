@@ -46,6 +46,8 @@ mod audit;
 mod auth_failures;
 #[path = "e2e/canary.rs"]
 mod canary;
+#[path = "e2e/catalog.rs"]
+mod catalog;
 #[path = "e2e/children.rs"]
 mod children;
 #[path = "e2e/commands.rs"]

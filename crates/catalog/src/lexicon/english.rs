@@ -38,7 +38,7 @@ pub(super) const VERBS: &[(Class, Kind, &str)] = &[
          unlock mount unmount expose deploy undeploy rollout recreate rebuild apply fix autofix repair \
          optimize optimise tune refactor annotate transpose resize compress decompress unzip encrypt \
          decrypt populate customize customise onboard enroll unenroll tweet dm initiate migrate upgrade \
-         downgrade extend renew",
+         downgrade extend renew shutdown",
     ),
     (
         Class::Write,
@@ -47,7 +47,7 @@ pub(super) const VERBS: &[(Class, Kind, &str)] = &[
          like watchlist queue enqueue cache backup export track setup place claim transcode email \
          message request draft tag star link pin flag stage commit fork patch type input focus record \
          mark lock block book copy post share reply vote change merge connect clone stash scroll drag \
-         tap sign schedule grant format join follow mute crop trim zip seed swipe hover press",
+         tap sign schedule grant format join follow mute crop trim zip seed swipe hover press wire",
     ),
     (
         Class::Write,
@@ -70,12 +70,12 @@ pub(super) const VERBS: &[(Class, Kind, &str)] = &[
         Class::Destructive,
         Kind::Verb,
         "delete remove drop purge wipe destroy erase truncate uninstall nuke obliterate expunge \
-         deprovision decommission shred terminate annihilate overwrite",
+         deprovision decommission shred terminate annihilate overwrite rm rmdir del",
     ),
     (
         Class::Destructive,
         Kind::Vague,
-        "clear reset revert rollback flush clean cleanup prune discard empty rm unset evict",
+        "clear reset revert rollback flush clean cleanup prune discard empty unset evict",
     ),
     (
         Class::Financial,

@@ -76,7 +76,8 @@ const ROLES: &[(Nouns, &str)] = &[
         Nouns::MONEY,
         "payment payments refund refunds charge charges payout payouts invoice invoices dispute \
          disputes subscription subscriptions money funds fund transfer transfers balance \
-         chargeback transaction wallet purchase \
+         chargeback transaction wallet purchase bitcoin btc ether eth crypto cryptocurrency \
+         stablecoin usdt usdc cash salary \
          платеж платежа платежи платёж деньги денег средств возврат счет счёт",
     ),
     (

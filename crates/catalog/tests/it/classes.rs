@@ -59,6 +59,9 @@ const MUST_HOLD: &[(&str, &str, Class)] = &[
     ("Отчет", "Показывает продажи и не удаляет ничего", Class::Read),
     ("HTTPЗапрос", "", Class::Read),
     ("undelete", "", Class::Write),
+    ("show_page", "Shows a page.\n\n**Tip:** use the zoom. Note: it is slow.", Class::Read),
+    ("tip_user", "Tip a user", Class::Financial),
+    ("show_page", "Shows a page. Delete: removes it.", Class::Destructive),
     ("", "", Class::Other),
 ];
 
@@ -134,6 +137,11 @@ fn names_alone_imply_a_class() {
         ("payment_status", Class::Read),
         ("subscription_cancel", Class::Financial),
         ("УДАЛИТЬ_ВСЁ", Class::Destructive),
+        ("rm", Class::Destructive),
+        ("del", Class::Destructive),
+        ("wire_money", Class::Financial),
+        ("send_bitcoin", Class::Financial),
+        ("shutdown_server", Class::Write),
     ] {
         assert_eq!(Class::by_name(name), class, "{name}");
     }

@@ -7,7 +7,9 @@
     reason = "tests, and tables that they print"
 )]
 
+mod catalogue;
 mod classes;
 mod data;
+mod golden;
 mod hidden;
 mod metrics;

@@ -65,12 +65,28 @@ fn print_class(class: Class, half: &[&Judged]) {
     );
 }
 
+/// Calling a destructive or financial tool harmless costs ten ordinary errors.
 #[test]
 fn no_critical_tool_is_called_harmless() {
-    for judged in judged() {
-        let critical = matches!(judged.row.class, Class::Destructive | Class::Financial);
-        let harmless = matches!(judged.class, Class::Read | Class::Other);
-        assert!(!(critical && harmless), "{}/{}", judged.row.server, judged.row.tool);
+    let all = judged();
+    for (name, tune) in [("tune", true), ("held out", false)] {
+        let half: Vec<&Judged> = all.iter().filter(|judged| judged.row.tune == tune).collect();
+        let cost: usize = half.iter().map(|judged| cost(judged)).sum();
+        println!("{name}: cost {cost} in {} tools", half.len());
+        assert!(cost * 20 <= half.len(), "{name}: {cost}");
+    }
+    for judged in &all {
+        assert!(cost(judged) < 10, "{}/{}", judged.row.server, judged.row.tool);
+    }
+}
+
+fn cost(judged: &Judged) -> usize {
+    let critical = matches!(judged.row.class, Class::Destructive | Class::Financial);
+    let harmless = matches!(judged.class, Class::Read | Class::Other);
+    match judged.class == judged.row.class {
+        true => 0,
+        false if critical && harmless => 10,
+        false => 1,
     }
 }
 

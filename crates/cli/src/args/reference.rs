@@ -3,9 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use clap::{Arg, Command, CommandFactory as _};
-
-use super::Args;
+use clap::{Arg, Command};
 
 #[test]
 fn the_page_is_current() {
@@ -19,7 +17,7 @@ fn the_page_is_current() {
 }
 
 fn page() -> String {
-    let mut command = Args::command();
+    let mut command = super::command();
     command.build();
     let mut page = String::from(
         "# Command line\n\n\
@@ -51,6 +49,11 @@ fn describe(command: &Command, path: &str, page: &mut String) {
         }
         for arg in arguments {
             writeln!(page, "| `{}` | {} |", shown(arg), meaning(arg)).unwrap();
+        }
+        if let Some(examples) = verb.get_after_help().map(ToString::to_string) {
+            let lines = examples.lines().filter_map(|line| line.split_once("toolgate "));
+            let lines: Vec<String> = lines.map(|(_, words)| format!("toolgate {words}")).collect();
+            writeln!(page, "\n```sh\n{}\n```", lines.join("\n")).unwrap();
         }
         describe(verb, &path, page);
     }

@@ -55,7 +55,8 @@ fn report(args: &CheckArgs, checked: &[Checked]) -> serde_json::Result<()> {
                 print::out(&problems::text(&one.source, &one.problems));
                 let between = if one.problems.is_empty() { "" } else { "\n" };
                 let summary = problems::summary(&one.source, &one.problems);
-                print::err(&format!("{between}{summary}\n"));
+                let pointer = problems::pointer(&one.problems);
+                print::err(&format!("{between}{summary}\n{pointer}"));
             }
         }
         PolicyCheckOutput::Json => {

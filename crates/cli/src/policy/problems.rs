@@ -17,7 +17,12 @@ pub(super) fn text(source: &Source, problems: &[Problem]) -> String {
 /// Prints problems to stderr, for verbs that produce no result then.
 pub(super) fn refuse(source: &Source, problems: &[Problem]) {
     print::err(&text(source, problems));
-    print::err(&format!("\n{}\n", summary(source, problems)));
+    print::err(&format!("\n{}\n{}", summary(source, problems), pointer(problems)));
+}
+
+/// Where to read about the first problem.
+pub(super) fn pointer(problems: &[Problem]) -> String {
+    crate::explain::pointer(problems.iter().map(|problem| problem.code.as_str()))
 }
 
 /// One line: valid or not, and how many problems there are.

@@ -32,7 +32,7 @@ fn row(tool: &ScannedTool) -> String {
         cell(&tool.name),
         tool.assessment.class.as_str(),
         tool.level().as_str(),
-        tool.arguments(),
+        tool.counts(),
         cell(&format!("{change}{}", tool.reason())),
     )
 }

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use toolgate_catalog::{
-    Assessment, Definition, HiddenText, Level, Recommended, Shadowing, Trifecta, classify,
-    fingerprint, hidden_text, recommended, shadowing, trifecta,
+    Assessment, AttackPattern, Catalogue, CatalogueComparison, Definition, HiddenText, Level,
+    Recommended, Shadowing, Trifecta, attack_patterns, classify, fingerprint, hidden_text,
+    recommended, shadowing, trifecta,
 };
 
 /// All servers that were scanned.
@@ -21,6 +22,8 @@ pub(super) struct Scanned {
     pub(super) name: String,
     /// Its tools, the riskiest first, or why they are not known.
     pub(super) tools: Result<Vec<ScannedTool>, String>,
+    /// How they compare with the catalogue.
+    pub(super) catalogue: Option<CatalogueComparison>,
 }
 
 /// One tool.
@@ -33,7 +36,10 @@ pub(super) struct ScannedTool {
     pub(super) assessment: Assessment,
     pub(super) parameters: usize,
     pub(super) required: usize,
+    /// The names of its arguments.
+    pub(super) arguments: Vec<String>,
     pub(super) recommended: Recommended,
+    pub(super) attacks: Vec<AttackPattern>,
     pub(super) fingerprint: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) hidden_text: Vec<HiddenText>,
@@ -89,6 +95,9 @@ impl Report {
                 Ok(tools) => object.insert("tools".to_owned(), json!(tools)),
                 Err(why) => object.insert("error".to_owned(), why.as_str().into()),
             };
+            if let Some(compared) = &server.catalogue {
+                object.insert("catalogue".to_owned(), json!(compared));
+            }
             Value::Object(object)
         };
         match self.servers.as_slice() {
@@ -111,8 +120,19 @@ impl Scanned {
             tools.sort_by(|a, b| b.rank().cmp(&a.rank()).then_with(|| a.name.cmp(&b.name)));
             tools
         });
-        Self { name, tools }
+        let catalogue = tools.as_ref().ok().and_then(|tools| compare(tools));
+        Self { name, tools, catalogue }
     }
+}
+
+fn compare(tools: &[ScannedTool]) -> Option<CatalogueComparison> {
+    let pair = |tool: &'_ ScannedTool| (tool.name.clone(), tool.fingerprint.clone());
+    let pairs: Vec<(String, Option<String>)> = tools.iter().map(pair).collect();
+    let pairs: Vec<(&str, &str)> = pairs
+        .iter()
+        .map(|(name, fingerprint)| (name.as_str(), fingerprint.as_deref().unwrap_or_default()))
+        .collect();
+    Catalogue::shipped().compare(&pairs)
 }
 
 impl ScannedTool {
@@ -122,6 +142,8 @@ impl ScannedTool {
         let hidden = hidden_text(raw);
         Some(Self {
             recommended: recommended(&definition.name, &assessment, !hidden.is_empty()),
+            attacks: attack_patterns(&definition, &assessment, !hidden.is_empty()),
+            arguments: definition.argument_names().map(str::to_owned).collect(),
             name: definition.name.into_owned(),
             description: definition.description.map(std::borrow::Cow::into_owned),
             assessment,
@@ -150,7 +172,8 @@ impl ScannedTool {
         }
     }
 
-    pub(super) fn arguments(&self) -> String {
+    /// How many arguments it has.
+    pub(super) fn counts(&self) -> String {
         format!("{} ({} required)", self.parameters, self.required)
     }
 }
@@ -158,6 +181,10 @@ impl ScannedTool {
 /// Sentences about all tools together.
 pub(super) fn remarks(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
+    for server in &report.servers {
+        let of = if report.many { format!("{}: ", server.name) } else { String::new() };
+        lines.extend(server.catalogue.iter().map(|compared| format!("{of}{compared}")));
+    }
     let three = &report.trifecta;
     if three.present {
         let list = |keys: &[String]| {

@@ -3,8 +3,15 @@
 use toolgate_control::visible;
 
 use super::report::{Report, Scanned, ScannedTool, remarks};
+use crate::table::{Column, Cut, render, terminal_width};
 
-const HEAD: [&str; 5] = ["LEVEL", "CLASS", "TOOL", "PARAMETERS", "REASON"];
+const COLUMNS: &[Column] = &[
+    Column { head: "LEVEL", cut: Cut::Never },
+    Column { head: "CLASS", cut: Cut::Never },
+    Column { head: "TOOL", cut: Cut::Never },
+    Column { head: "PARAMETERS", cut: Cut::Never },
+    Column { head: "REASON", cut: Cut::End },
+];
 
 pub(super) fn text(report: &Report) -> String {
     let mut out = String::new();
@@ -37,25 +44,16 @@ fn of_server(server: &Scanned) -> String {
 fn of_tools(tools: &[ScannedTool]) -> String {
     let cells = |tool: &ScannedTool| {
         let change = tool.change.map(|change| format!("{change}: ")).unwrap_or_default();
-        [
+        vec![
             tool.level().as_str().to_owned(),
             tool.assessment.class.as_str().to_owned(),
             one_line(&tool.name),
-            tool.arguments(),
+            tool.counts(),
             one_line(&format!("{change}{}", tool.reason())),
         ]
     };
-    let rows: Vec<[String; 5]> =
-        std::iter::once(HEAD.map(str::to_owned)).chain(tools.iter().map(cells)).collect();
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..HEAD.len()).map(|column| width(column).unwrap_or(0)).collect();
-    let line = |row: &[String; 5]| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
+    let rows: Vec<Vec<String>> = tools.iter().map(cells).collect();
+    render(COLUMNS, &rows, terminal_width())
 }
 
 fn one_line(text: &str) -> String {

@@ -63,7 +63,7 @@ impl Targets {
             return Self::load(entries, names, true, &variables, &file);
         }
         let (entry, name) = match &args.url {
-            Some(url) => (of_url(url, &args.headers, &mut variables)?, url.clone()),
+            Some(url) => (of_url(url, &args.headers)?, url.clone()),
             None => (of_command(&args.command, &mut variables)?, called(&args.command)),
         };
         Self::load(vec![entry], vec![name], false, &variables, &here.join("scan"))
@@ -141,7 +141,7 @@ fn of_command(command: &[String], variables: &mut Variables) -> anyhow::Result<V
     Ok(json!({ "command": variables.keep(program), "args": args }))
 }
 
-fn of_url(url: &str, headers: &[String], variables: &mut Variables) -> anyhow::Result<Value> {
+fn of_url(url: &str, headers: &[String]) -> anyhow::Result<Value> {
     let mut given = Map::new();
     for header in headers {
         let wrong = || Usage(format!("`--header {header}`: write \"NAME: env:VARIABLE\""));
@@ -154,7 +154,8 @@ fn of_url(url: &str, headers: &[String], variables: &mut Variables) -> anyhow::R
         }
         given.insert(name.trim().to_owned(), value.into());
     }
-    Ok(json!({ "url": variables.keep(url), "headers": given }))
+    // Unlike commands, addresses are not expanded.
+    Ok(json!({ "url": url, "headers": given }))
 }
 
 /// How people call a command: by its package or script, else by its program.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolgate_control::visible;
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::table::{Column, Cut, render};
 
@@ -54,13 +55,14 @@ fn arguments(schema: Option<&Value>) -> String {
     let required = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
     let is_required =
         |name: &str| required.is_some_and(|all| all.iter().any(|one| one.as_str() == Some(name)));
-    let width = properties.keys().map(|name| name.chars().count()).max().unwrap_or(0).min(NAME);
+    let width = properties.keys().map(|name| visible(name).width()).max().unwrap_or(0).min(NAME);
     let mut text = "\nArguments (* required):\n".to_owned();
     for (name, property) in properties {
         let star = if is_required(name) { '*' } else { ' ' };
         let what = property.get("description").and_then(Value::as_str).unwrap_or_default();
-        let line =
-            format!("{star} {:<width$}  {:<8}  {}", visible(name), kind(property), visible(what));
+        let name = visible(name);
+        let gap = " ".repeat(width.saturating_sub(name.width()));
+        let line = format!("{star} {name}{gap}  {:<8}  {}", kind(property), visible(what));
         text.push_str(line.trim_end());
         text.push('\n');
     }

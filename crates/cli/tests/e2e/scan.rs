@@ -5,7 +5,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::gate::Home;
+use crate::gate::{Gate, Home};
 use crate::golden;
 
 const FIRST: &str = r#"{"name":"get_user","description":"Returns a user","inputSchema":{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}},
@@ -65,6 +65,47 @@ fn a_command_is_scanned_riskiest_first() {
         let output = scan(&home, &["-o", format]);
         assert!(String::from_utf8_lossy(&output.stdout).contains(expected), "{output:?}");
     }
+}
+
+/// Over stdio in both eras, and over HTTP with a token: the same tools, definition by definition.
+#[test]
+fn both_eras_and_a_url_give_the_same() {
+    let home = home();
+    let fingerprints = |output: &Output| {
+        let found = json_of(output);
+        let tools = found["tools"].as_array().unwrap().iter();
+        let mut all: Vec<String> =
+            tools.map(|tool| format!("{} {}", tool["name"], tool["fingerprint"])).collect();
+        all.sort();
+        all
+    };
+    let sessionful = fingerprints(&scan(&home, &["-o", "json"]));
+    assert_eq!(sessionful.len(), 6);
+    let words = ["scan", "-o", "json", "--", "sh", "server.sh", "one", "two", "sessionless"];
+    assert_eq!(fingerprints(&home.run(&words)), sessionful);
+
+    let file = |name: &str| home.path(name).display().to_string();
+    let config = format!(
+        "policies: {{ open: {{ version: \"1\", default: allow }} }}\n\
+         grants: [{{ label: g, token: env:G, policy: open }}]\n\
+         servers:\n  lists: {{ command: sh, args: [{:?}, {:?}, {:?}], pin: off }}\n",
+        file("server.sh"),
+        file("one"),
+        file("two")
+    );
+    // Hidden text is not listed by a gateway.
+    fs::write(home.path("two"), SECOND.replace("\\u202e", "")).unwrap();
+    let direct = fingerprints(&scan(&home, &["-o", "json"]));
+    let gate = Gate::start_as(home, &config, |command| {
+        command.env("G", "the-token-of-the-scan");
+    });
+    let url = format!("{}/mcp/lists", gate.mcp());
+    let words = ["scan", "-o", "json", &url, "--header", "Authorization: env:BEARER"];
+    let mut command = gate.home.command(&words);
+    let output = command.env("BEARER", "Bearer the-token-of-the-scan").output().unwrap();
+    assert_eq!(fingerprints(&output), direct, "{output:?}");
+    let refused = gate.home.run(&["scan", &url]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
 
 #[test]

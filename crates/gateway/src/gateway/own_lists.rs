@@ -79,10 +79,20 @@ impl Gateway {
 
     /// Lists a server now, and returns the definitions of its tools as the server wrote them.
     pub async fn list_definitions(&self, name: &str) -> Result<Vec<String>, NotListed> {
-        let (server, known) = self.list_server(name).await?;
-        let tools = known.iter().flat_map(|known| known.list(Kind::Tools).entries());
+        let server = self.server(name).ok_or(NotListed::Unknown)?;
+        if let Some(denied) = self.admission.start_denied(&of_toolgate(), name) {
+            return Err(denied.into());
+        }
+        let link = server.own_link(&self.tasks);
+        let fetched = timeout(TEST, link.fetch_tools()).await;
+        link.end_own().await;
+        let tools = match fetched {
+            Ok(Ok(tools)) => tools,
+            Ok(Err(failure)) => return Err(NotListed::Failed(failure.what(name))),
+            Err(_) => return Err(NotListed::TooSlow),
+        };
         let own = |(own, shown)| definition(Kind::Tools, &server.naming, own, shown);
-        Ok(tools.filter_map(own).collect())
+        Ok(tools.entries().filter_map(own).collect())
     }
 
     async fn list_server(

@@ -183,6 +183,15 @@ impl Link {
         Ok(())
     }
 
+    /// Fetches the tools alone. A server whose other lists fail has tools all the same.
+    pub async fn fetch_tools(self: &Arc<Self>) -> Result<List, Failure> {
+        self.ensure_up(Instant::now()).await?;
+        if self.advertised().can(Kind::Tools.capability()) {
+            return self.fetch(Kind::Tools).await;
+        }
+        Ok(List::default())
+    }
+
     /// Fetches a list to learn its names; a failure is only logged.
     pub(crate) async fn learn_list(self: &Arc<Self>, kind: Kind) {
         let listed = async {
