@@ -1,5 +1,6 @@
 //! Handlers, by subject.
 
+pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod clock;
 pub(crate) mod delegation;

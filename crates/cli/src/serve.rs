@@ -132,6 +132,7 @@ async fn serve(
     let parts = api::Parts { store: &store, secret: &secret, data, bound: &bound, stop: &stop };
     let (control, admin) = api::control(&parts, &config, &children)?;
     let gateway = Arc::clone(control.gateway());
+    gateway.admission().holds().set_own_url(bound.admin.clone().unwrap_or_default());
     let policies = PolicyFiles::read(&config, args.policy.as_deref(), &mut inputs);
     let local_policy = args.policy.clone();
     let file = FileState { config: config.clone(), policies, local_policy };
@@ -202,6 +203,7 @@ async fn serve(
                 drop(control.refresh().await);
                 gateway.list_new_servers();
                 store.tick(Timestamp::now());
+                gateway.admission().holds().sync(store.approvals_version());
             }
         }
     }

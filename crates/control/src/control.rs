@@ -267,9 +267,10 @@ impl Control {
         let before = Before { compiled: &state.compiled, checked: &self.checked, is_start };
         let known = Known { servers: names.clone(), ..self.gateway().known_for_policies(None) };
         let policies = policies(&file, snapshot, local.is_on, &known, &before)?;
-        let access = access(config, snapshot, &policies)?;
+        let mut access = access(config, snapshot, &policies)?;
         let wired = self.wire(state, config, &servers)?;
         let people = people(self.parts.admin_token, config, snapshot);
+        access.approvers = people.approvers(config.approvals.four_eyes);
         let view = read_model(&file, snapshot, &servers, &policies, local.is_on);
         let summary = Summary::of(&view, names);
 
@@ -282,6 +283,8 @@ impl Control {
         if let Some(wired) = wired {
             self.gateway().apply(wired, agent_sessions(&file.config));
         }
+        let holds = self.gateway().admission().holds();
+        holds.set_public_url(file.config.public_url.clone());
         self.gateway().set_list_wait(file.config.list_wait);
         self.gateway().access_changed();
         self.people.store(Arc::new(people));

@@ -103,6 +103,10 @@ fn the_description_of_the_api() {
 /// Every route, and who may use it.
 const ROUTES: &[(&str, &str, &str)] = &[
     ("GET", "openapi.json", "viewer"),
+    ("GET", "approvals", "viewer"),
+    ("GET", "approvals/{id}", "viewer"),
+    ("POST", "approvals/{id}/approve", "approver"),
+    ("POST", "approvals/{id}/deny", "approver"),
     ("GET", "status", "viewer"),
     ("GET", "servers", "viewer"),
     ("POST", "servers", "admin"),
