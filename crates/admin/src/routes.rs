@@ -7,7 +7,7 @@ use toolgate_control::{FreezeItem, GrantItem, PersonItem, PolicyItem, PolicyText
 use crate::api::Ask;
 use crate::handle::{
     approvals, audit, clock, delegation, events, freeze, grants, local, people, policies,
-    revocation, servers, status, tools,
+    revocation, servers, standing, status, tools,
 };
 use crate::openapi::document;
 use crate::reply::{Answer, List, Listed, ok};
@@ -130,6 +130,10 @@ routes! {
         [&[]] [policies::Asked] 200 [any] policies::explained;
     Get "/api/v1/approvals" Viewer "Held calls and their answers, the oldest first"
         [APPROVALS] [] 200 [List<approvals::ApprovalItem>] approvals::list;
+    Get "/api/v1/approvals/standing" Viewer "Standing exceptions: similar calls that pass for a while"
+        [PAGE] [] 200 [List<standing::StandingItem>] standing::list;
+    Delete "/api/v1/approvals/standing/{id}" Approver "End a standing exception"
+        [&[]] [] 204 [] standing::end;
     Get "/api/v1/approvals/{id}" Viewer "One approval: what was hashed, the grant's recent calls, limits, and what differs from the last approved call"
         [&[]] [] 200 [approvals::Detail] approvals::get;
     Post "/api/v1/approvals/{id}/approve" Approver "Approve a held call"

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use jiff::Timestamp;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use toolgate_audit::{FactPath, Hash};
-use toolgate_policy::{Answerer, Call, Class, MayNotAnswer, Policy, is_listed};
+use toolgate_policy::{Answerer, Call, Class, Exception, Kept, MayNotAnswer, Policy, is_listed};
 use toolgate_session::Reach;
 use toolgate_store::{Answer, StoredApproval};
 
@@ -32,8 +32,19 @@ pub struct Access {
     pub frozen: Frozen,
     /// Who may answer approvals.
     pub approvers: Approvers,
+    /// Standing exceptions, by the label of their grant.
+    pub exceptions: HashMap<Arc<str>, Vec<GrantedException>>,
     /// The generation of the store that this was built from; `None` without a store that can change.
     pub generation: Option<u64>,
+}
+
+/// A standing exception, and what similar calls have in common.
+#[derive(Debug)]
+pub struct GrantedException {
+    /// The exception.
+    pub exception: Arc<Exception>,
+    /// What the arguments of a similar call must be.
+    pub kept: Kept,
 }
 
 /// The people who may answer approvals.

@@ -20,7 +20,7 @@ use arc_swap::ArcSwap;
 use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use toolgate_audit::{ArgumentHashKey, ArgumentMode, CallId, Draft, RowKind, record_arguments};
-use toolgate_policy::{Effect, Verdict};
+use toolgate_policy::{Effect, Excepting, Verdict};
 use toolgate_store::{
     AdmitOutcome, AdmitRequest, Admitted, HoldRequest, RoundKind, Store, StoredApproval,
 };
@@ -286,14 +286,18 @@ impl Admission {
                 self.record_denial(&context, &refused).await?;
                 return Err(refused.into());
             }
-            let Prepared { draft, examined, hold } = self.prepare(&context).await?;
+            let Prepared { draft, examined, hold, exceptions } =
+                self.prepare(&context, &access).await?;
             let request = AdmitRequest {
                 draft,
                 round,
                 generation: access.generation,
                 decide: Box::new({
                     let context = Arc::clone(&context);
-                    move |usage, approval, now| context.conclude(&examined, approval, usage, now)
+                    move |usage, approval, now| {
+                        let usage = Excepting { usage, exceptions: &exceptions };
+                        context.conclude(&examined, approval, &usage, now)
+                    }
                 }),
                 hold: hold.and_then(|parts| self.hold_request(parts, &access)),
             };

@@ -179,6 +179,7 @@ impl CallContext {
             aliases: &self.aliases,
             session: self.session.as_ref().map(CalledSession::facts),
             target: self.session.as_ref().map_or("", |session| &session.id),
+            fingerprint: self.fingerprint.as_ref().map_or(&[], |hash| &hash.0),
             arguments,
             ..self.sender.call(&self.server, tool, class)
         }

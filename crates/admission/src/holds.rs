@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -38,10 +40,24 @@ pub struct Holds {
     /// The version of the approvals that was last seen.
     version: AtomicU64,
     stop: CancellationToken,
+    /// How long people take to answer.
+    answers: AnswerTimes,
     /// The address of the admin listener.
     own_url: OnceLock<String>,
     /// The address in links, if the operator sets one.
     public_url: ArcSwapOption<String>,
+}
+
+/// How long people take to answer, in seconds.
+#[derive(Debug)]
+struct AnswerTimes(Histogram);
+
+impl Default for AnswerTimes {
+    fn default() -> Self {
+        Self(Histogram::new([
+            1.0, 5.0, 15.0, 45.0, 120.0, 300.0, 900.0, 1_800.0, 7_200.0, 86_400.0,
+        ]))
+    }
 }
 
 /// Why a held call no longer waits.
@@ -99,6 +115,17 @@ impl Holds {
         self.waiting.lock().is_empty()
     }
 
+    /// A person has answered an approval of this age.
+    pub fn answered(&self, age: Duration) {
+        self.answers.0.observe(age.as_secs_f64());
+    }
+
+    /// Registers its metrics.
+    pub fn register(&self, registry: &mut Registry) {
+        let help = "Time from the hold of a call to a person's answer";
+        registry.register_with_unit("approval_answer", help, Unit::Seconds, self.answers.0.clone());
+    }
+
     /// Sets the address of the admin listener; once.
     pub fn set_own_url(&self, url: String) {
         if self.own_url.set(url).is_err() {
@@ -128,6 +155,7 @@ impl Holds {
         caller: &mut C,
     ) -> Waited {
         let waiting = self.enter(&approval.id);
+        let mut told = None;
         loop {
             let changed = waiting.changed.notified();
             tokio::pin!(changed);
@@ -138,7 +166,12 @@ impl Holds {
                 _ => return Waited::Changed,
             }
             let total = until.saturating_duration_since(began);
-            caller.hold_progress(began.elapsed().min(total), total, &approval.id);
+            let waited = began.elapsed().min(total);
+            // Progress must grow with each notification.
+            if told.is_none_or(|told| waited.as_secs() > told) {
+                told = Some(waited.as_secs());
+                caller.hold_progress(waited, total, &approval.id);
+            }
             tokio::select! {
                 biased;
                 () = caller.agent_gone() => return Waited::Gone,

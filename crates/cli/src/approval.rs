@@ -6,8 +6,8 @@ use toolgate_control::visible;
 
 use crate::admin_client::{AdminClient, part};
 use crate::args::{
-    ApprovalAnswerArgs, ApprovalArgs, ApprovalListArgs, ApprovalShowArgs, ApprovalVerb, ListOutput,
-    OneOutput,
+    AdminArgs, ApprovalAnswerArgs, ApprovalArgs, ApprovalListArgs, ApprovalShowArgs, ApprovalVerb,
+    ListOutput, OneOutput,
 };
 use crate::exit::Done;
 use crate::listing::{self, cell, text};
@@ -23,17 +23,53 @@ const COLUMNS: &[(&str, &str)] = &[
     ("EXPIRES", "expires"),
 ];
 
+const STANDING: &[(&str, &str)] = &[
+    ("ID", "id"),
+    ("GRANT", "grant"),
+    ("SERVER", "server"),
+    ("TOOL", "tool"),
+    ("KEEP", "keep"),
+    ("BY", "person"),
+    ("EXPIRES", "expires"),
+];
+
 pub(crate) fn run(args: &ApprovalArgs) -> anyhow::Result<Done> {
     match &args.verb {
         ApprovalVerb::List(args) => list(args),
         ApprovalVerb::Show(args) => show(args),
-        ApprovalVerb::Approve(args) => answer(args, "approve"),
-        ApprovalVerb::Deny(args) => answer(args, "deny"),
+        ApprovalVerb::Approve(args) => approve(args),
+        ApprovalVerb::Deny(args) => {
+            let path = format!("/api/v1/approvals/{}/deny", part(&args.id));
+            answer(&args.admin, &path, reasoned(args.reason.as_deref()), args.output)
+        }
+        ApprovalVerb::Revoke(args) => {
+            let path = format!("/api/v1/approvals/standing/{}", part(&args.id));
+            AdminClient::new(&args.admin)?.send(&Method::DELETE, &path, None)?;
+            print::done(&format!("{} has ended: similar calls are held again", args.id));
+            Ok(Done::Ok)
+        }
     }
+}
+
+fn approve(args: &ApprovalAnswerArgs) -> anyhow::Result<Done> {
+    let mut body = reasoned(args.reason.as_deref());
+    if let Some(time) = &args.similar {
+        body.insert("similar".to_owned(), json!({"for": time, "keep": args.keep}));
+    }
+    let path = format!("/api/v1/approvals/{}/approve", part(&args.id));
+    answer(&args.admin, &path, body, args.output)
+}
+
+fn reasoned(reason: Option<&str>) -> Map<String, Value> {
+    reason.map(|reason| ("reason".to_owned(), reason.into())).into_iter().collect()
 }
 
 fn list(args: &ApprovalListArgs) -> anyhow::Result<Done> {
     let client = AdminClient::new(&args.admin)?;
+    if args.standing {
+        listing::list(args.output, &client.list("/api/v1/approvals/standing")?, STANDING);
+        return Ok(Done::Ok);
+    }
     let path = match (&args.state, args.all) {
         (Some(state), _) => format!("/api/v1/approvals?state={}", part(state)),
         (None, true) => "/api/v1/approvals".to_owned(),
@@ -57,16 +93,16 @@ fn show(args: &ApprovalShowArgs) -> anyhow::Result<Done> {
     Ok(Done::Ok)
 }
 
-fn answer(args: &ApprovalAnswerArgs, verb: &str) -> anyhow::Result<Done> {
-    let client = AdminClient::new(&args.admin)?;
-    let mut body = Map::new();
-    if let Some(reason) = &args.reason {
-        body.insert("reason".to_owned(), reason.as_str().into());
-    }
-    let path = format!("/api/v1/approvals/{}/{verb}", part(&args.id));
-    let answered = client.send(&Method::POST, &path, Some(&Value::Object(body)))?;
-    match args.output {
-        OneOutput::Json => listing::one(args.output, &answered),
+fn answer(
+    admin: &AdminArgs,
+    path: &str,
+    body: Map<String, Value>,
+    output: OneOutput,
+) -> anyhow::Result<Done> {
+    let client = AdminClient::new(admin)?;
+    let answered = client.send(&Method::POST, path, Some(&Value::Object(body)))?;
+    match output {
+        OneOutput::Json => listing::one(output, &answered),
         OneOutput::Table => print::done(&result(&answered)),
     }
     Ok(Done::Ok)

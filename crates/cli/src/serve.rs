@@ -45,6 +45,7 @@ mod sessions;
 mod start_text;
 mod store;
 mod watch;
+mod webhook;
 mod wire;
 
 pub(crate) use checkpoints::read as read_checkpoints;
@@ -172,6 +173,7 @@ async fn serve(
     let active = Active { file, inputs, secret };
     let mut reload = Reload::new(source, active, Arc::clone(&control), served).await;
     gateway.list_new_servers();
+    let notices = tokio::spawn(webhook::run(Arc::clone(&control)));
     ready.store(true, Ordering::Relaxed);
     let mut announced = data.announce(&bound.kept_line())?;
     announce(&bound, &visible(&start_text));
@@ -210,6 +212,7 @@ async fn serve(
 
     tracing::info!("stopping");
     ready.store(false, Ordering::Relaxed);
+    notices.abort();
     drop(announced);
     stop.cancel();
     tokio::select! {

@@ -30,7 +30,7 @@ pub use gateway::{AgentSessions, Gateway, NotListed, NotOpened};
 pub use inspect::known::{KnownServer, KnownTool};
 pub use inspect::resolve::{ResolvedTool, built_in_class};
 pub use toolgate_admission::access::{
-    Access, ActivePolicy, Approvers, Frozen, Grant, IN_BAND, LastUse,
+    Access, ActivePolicy, Approvers, Frozen, Grant, GrantedException, IN_BAND, LastUse,
 };
 pub use toolgate_admission::admit::{Admission, ArgumentRecording, Refresh, RefreshError};
 pub use toolgate_admission::auth_failures::{AuthFailureReason, AuthFailures, Listener, Peer};

@@ -29,6 +29,7 @@ mod import;
 mod index;
 mod intercept;
 mod json;
+mod kept;
 mod known;
 mod ledger;
 mod limit;
@@ -64,6 +65,7 @@ pub use explain::{ExplainedRule, Explanation, LimitState, explain, limits, locat
 pub use format::format;
 pub use glob::{Glob, GlobError};
 pub use import::{Imported, import_intercept};
+pub use kept::{CannotKeep, Kept};
 pub use known::{Known, KnownTool};
 pub use ledger::{Ledger, NoRoom, Ownership, Receipt};
 pub use lower::METHODS_WITHOUT_PERMISSION;
@@ -78,7 +80,9 @@ pub use syntax::MAX_BYTES;
 pub use toolgate_catalog::{Class, draw};
 pub use toolgate_yaml::Span;
 pub use uri::normal_uri;
-pub use usage::{Claim, Counted, Exception, ExceptionFacts, Taken, UNUSED, Unavailable, Usage};
+pub use usage::{
+    Claim, Counted, Excepting, Exception, ExceptionFacts, Taken, UNUSED, Unavailable, Usage,
+};
 pub use verdict::{
     Contribution, Effect, Hold, Lifted, Refusal, Reservation, Shadowed, Take, Verdict,
 };

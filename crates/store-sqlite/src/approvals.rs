@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use toolgate_audit::{CallId, Hash};
 use toolgate_policy::{ApprovalState, Digest};
 use toolgate_store::{
-    Answer, ApprovalQuery, Delivery, HeldCall, PendingApprovals, StandingException, StoreError,
+    Answer, ApprovalQuery, DueNotice, HeldCall, PendingApprovals, StandingException, StoreError,
     StoredApproval,
 };
 
@@ -147,10 +147,10 @@ pub(crate) fn deliveries(
     connection: &Connection,
     now: Timestamp,
     limit: usize,
-) -> Result<Vec<Delivery>, StoreError> {
+) -> Result<Vec<DueNotice>, StoreError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     all(connection, sql::APPROVAL_DELIVERIES, &[&micros(now), &limit], |row| {
-        Some(Delivery { approval: approval(row)?, attempts: row.get(23).ok()? })
+        Some(DueNotice { approval: approval(row)?, attempts: row.get(23).ok()? })
     })
 }
 

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row as Columns, params};
 use toolgate_audit::{CallId, ChainHead, Checkpoint, Hash, Row};
 use toolgate_policy::{Amount, Claim, Period, Taken, Unavailable, Usage};
 use toolgate_store::{
-    ApprovalQuery, Delivery, Document, HeldCall, PendingApprovals, PolicyVersion, RowQuery,
+    ApprovalQuery, Document, DueNotice, HeldCall, PendingApprovals, PolicyVersion, RowQuery,
     Snapshot, StoreError, StoreStatus, StoredApproval, backend::BackendReader,
 };
 
@@ -92,7 +92,7 @@ impl BackendReader for SqliteReader {
         &mut self,
         now: jiff::Timestamp,
         limit: usize,
-    ) -> Result<Vec<Delivery>, StoreError> {
+    ) -> Result<Vec<DueNotice>, StoreError> {
         approvals::deliveries(&self.0, now, limit)
     }
 

@@ -155,7 +155,7 @@ pub struct PendingApprovals {
 
 /// A notice about a pending approval that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivery {
+pub struct DueNotice {
     /// The approval.
     pub approval: StoredApproval,
     /// How often its notice was sent in vain.

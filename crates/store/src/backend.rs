@@ -11,8 +11,8 @@ use toolgate_audit::{CallId, ChainHead, Checkpoint, Draft, Row};
 use toolgate_policy::{Digest, Ended, Ownership, Reservation, Usage, Yielded};
 
 use crate::{
-    ApprovalQuery, Change, Delivery, Document, HeldCall, PendingApprovals, PolicyVersion, RowQuery,
-    Snapshot, StoreError, StoreStatus, StoredApproval,
+    ApprovalQuery, Change, Document, DueNotice, HeldCall, PendingApprovals, PolicyVersion,
+    RowQuery, Snapshot, StoreError, StoreStatus, StoredApproval,
 };
 
 /// The writing side of a database.
@@ -211,8 +211,11 @@ pub trait BackendReader: Usage + Send {
     /// See [`crate::Store::pending_approvals`].
     fn pending_approvals(&mut self) -> Result<PendingApprovals, StoreError>;
     /// See [`crate::Store::due_deliveries`].
-    fn due_deliveries(&mut self, now: Timestamp, limit: usize)
-    -> Result<Vec<Delivery>, StoreError>;
+    fn due_deliveries(
+        &mut self,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<DueNotice>, StoreError>;
     /// The high-water mark of the clock.
     fn mark(&mut self) -> Result<Timestamp, StoreError>;
     /// The counters, as a [`Usage`].

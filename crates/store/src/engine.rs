@@ -25,8 +25,8 @@ use jiff::{SignedDuration, Timestamp};
 use toolgate_audit::{CallId, Checkpoint, Draft, Row, Signer};
 
 use crate::{
-    AdmitOutcome, AdmitRequest, ApprovalQuery, Backend, Change, ChangeError, Completion, Delivery,
-    Document, HeldCall, NotAudited, NotReadable, PendingApprovals, PolicyVersion, ReadUsage,
+    AdmitOutcome, AdmitRequest, ApprovalQuery, Backend, Change, ChangeError, Completion, Document,
+    DueNotice, HeldCall, NotAudited, NotReadable, PendingApprovals, PolicyVersion, ReadUsage,
     RowQuery, Snapshot, Store, StoreActivity, StoreError, StoreErrorKind, StoreStatus,
     StoredApproval,
     backend::{BackendReader, SyncLag},
@@ -297,7 +297,7 @@ impl Store for Engine {
         &self,
         now: Timestamp,
         limit: usize,
-    ) -> BoxFuture<'static, Result<Vec<Delivery>, NotReadable>> {
+    ) -> BoxFuture<'static, Result<Vec<DueNotice>, NotReadable>> {
         self.ask(ReadLane::Setup, move |reader| reader.due_deliveries(now, limit))
     }
 

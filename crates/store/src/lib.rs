@@ -29,7 +29,7 @@ pub use admit::{
     AdmitOutcome, AdmitRequest, Decide, ReadUsage, RoundKind, StoreActivity, StoreStatus,
 };
 pub use approval::{
-    Answer, ApprovalQuery, Delivery, HeldCall, HoldRequest, IsValid, KEPT_APPROVALS, MAX_PENDING,
+    Answer, ApprovalQuery, DueNotice, HeldCall, HoldRequest, IsValid, KEPT_APPROVALS, MAX_PENDING,
     MAX_PENDING_BYTES, PendingApprovals, StandingException, StoredApproval,
 };
 pub use backend::{Backend, SyncLag};

@@ -20,9 +20,10 @@ use toolgate_policy::{
 
 use self::approvals::Approvals;
 use crate::{
-    ApprovalQuery, Backend, Change, Delivery, Document, Freeze, GrantUse, HeldCall, KEPT_APPROVALS,
-    MAX_ROWS, PendingApprovals, PolicyVersion, RowQuery, Snapshot, StandingException, StoreError,
-    StoreErrorKind, StoreStatus, StoredApproval, StoredGrant, StoredPerson,
+    ApprovalQuery, Backend, Change, Document, DueNotice, Freeze, GrantUse, HeldCall,
+    KEPT_APPROVALS, MAX_ROWS, PendingApprovals, PolicyVersion, RowQuery, Snapshot,
+    StandingException, StoreError, StoreErrorKind, StoreStatus, StoredApproval, StoredGrant,
+    StoredPerson,
     backend::{
         AbandonedCall, BackendReader, BackendState, ChangeOutcome, Refund, Transaction,
         TransactionBody,
@@ -391,7 +392,7 @@ impl BackendReader for MemoryBackend {
         &mut self,
         now: Timestamp,
         limit: usize,
-    ) -> Result<Vec<Delivery>, StoreError> {
+    ) -> Result<Vec<DueNotice>, StoreError> {
         Ok(self.data().approvals.deliveries(now, limit))
     }
 

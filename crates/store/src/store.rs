@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use toolgate_audit::{CallId, Checkpoint, Draft, Row};
 
 use crate::{
-    AdmitOutcome, AdmitRequest, ApprovalQuery, Change, ChangeError, Completion, Delivery, Document,
-    HeldCall, NotAudited, NotReadable, PendingApprovals, PolicyVersion, ReadUsage, RowQuery,
-    Snapshot, StoreActivity, StoreStatus, StoredApproval,
+    AdmitOutcome, AdmitRequest, ApprovalQuery, Change, ChangeError, Completion, Document,
+    DueNotice, HeldCall, NotAudited, NotReadable, PendingApprovals, PolicyVersion, ReadUsage,
+    RowQuery, Snapshot, StoreActivity, StoreStatus, StoredApproval,
 };
 
 /// Admits calls, persists what people set up, and reads the audit.
@@ -80,7 +80,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         &self,
         now: Timestamp,
         limit: usize,
-    ) -> BoxFuture<'static, Result<Vec<Delivery>, NotReadable>>;
+    ) -> BoxFuture<'static, Result<Vec<DueNotice>, NotReadable>>;
 
     /// A number that grows with every change of [`Store::snapshot`] or of a document in one of the
     /// [`crate::SETUP_SPACES`], made by any process. Cheap; at most one tick old.

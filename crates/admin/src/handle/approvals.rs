@@ -18,6 +18,7 @@ use toolgate_store::{Answer as Given, ApprovalQuery, Change, StoredApproval};
 
 use crate::api::Ask;
 use crate::fault::Fault;
+use crate::handle::standing;
 use crate::reply::{Answer, List, ok};
 
 pub(crate) use detail::{Detail, get};
@@ -100,6 +101,8 @@ struct AnswerItem {
 pub(crate) struct Reply {
     /// The reason, for the audit; a denial shows it to the agent.
     reason: Option<String>,
+    /// Also lets similar calls of this grant pass for a while; only with an approval.
+    similar: Option<standing::Similar>,
 }
 
 pub(crate) async fn list(ask: Ask) -> Answer {
@@ -142,7 +145,14 @@ async fn answer(ask: Ask, approves: bool) -> Answer {
     if reply.reason.as_ref().is_some_and(|reason| reason.len() > REASON) {
         return Err(Fault::bad_request(format!("`reason` must have at most {REASON} bytes")));
     }
+    if reply.similar.is_some() && !approves {
+        return Err(Fault::bad_request("`similar` belongs to an approval"));
+    }
     let approval = find(&ask).await?;
+    let standing = match &reply.similar {
+        Some(similar) => Some(standing::new(&ask, &approval, similar, reply.reason.as_deref())?),
+        None => None,
+    };
     ask.check_person()?;
     let approvers = ask.admin.gateway().admission().approvers();
     let allowed = approvers.may_answer(&approval, &ask.who.name);
@@ -162,8 +172,15 @@ async fn answer(ask: Ask, approves: bool) -> Answer {
     let id = Arc::clone(&approval.id);
     let change = Change::Answer { approval: Arc::clone(&id), answer: Box::new(given) };
     ask.admin.store().change(change, row).await?;
-    ask.admin.gateway().admission().holds().changed(&id);
-    ok(&ApprovalItem::of(&find(&ask).await?))
+    let holds = ask.admin.gateway().admission().holds();
+    holds.answered(ask.admin.now().duration_since(approval.created).unsigned_abs());
+    holds.changed(&id);
+    let answered = find(&ask).await?;
+    // With several people, the last of them decides about similar calls.
+    if let Some(standing) = standing.filter(|_| answered.is_agreed()) {
+        standing::give(&ask, standing).await?;
+    }
+    ok(&ApprovalItem::of(&answered))
 }
 
 /// The approval of the path.

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate_audit::{ArgumentMode, Draft, record_arguments};
 use toolgate_policy::{
-    Approval, Binding, Call, Digest, Examined, Outcome, UNUSED, Usage, Verdict, argument_digest,
-    conclude, examine, may_hold,
+    Approval, Binding, Call, Digest, Examined, Exception, Outcome, UNUSED, Usage, Verdict,
+    argument_digest, conclude, examine, may_hold,
 };
 
 use super::{Admission, ArgumentRecording, draft};
+use crate::access::Access;
 use crate::call_context::{CallContext, CallSubject};
 use crate::fair_queue::NotRun;
 use crate::refused::Refused;
@@ -30,6 +31,8 @@ pub(super) struct Prepared {
     pub(super) examined: ExaminedCall,
     /// How it is held, if the policy may hold it.
     pub(super) hold: Option<HoldParts>,
+    /// Standing exceptions whose arguments it has.
+    pub(super) exceptions: Vec<Arc<Exception>>,
 }
 
 /// What an approval of the call would be bound to.
@@ -50,14 +53,18 @@ pub(super) enum ExaminedCall {
 
 impl Admission {
     /// Examines a request as far as that is possible without the store.
-    pub(super) async fn prepare(&self, context: &Arc<CallContext>) -> Result<Prepared, Refused> {
+    pub(super) async fn prepare(
+        &self,
+        context: &Arc<CallContext>,
+        access: &Arc<Access>,
+    ) -> Result<Prepared, Refused> {
         let now = self.now();
         let recording = self.recording.load_full();
         if context.arguments.len() <= LARGE {
-            return Ok(context.prepare(&recording, now));
+            return Ok(context.prepare(&recording, access, now));
         }
-        let held = Arc::clone(context);
-        let prepare = move || held.prepare(&recording, now);
+        let (held, access) = (Arc::clone(context), Arc::clone(access));
+        let prepare = move || held.prepare(&recording, &access, now);
         let prepared = self.large_calls.run(&context.sender.grant.label, prepare).await;
         prepared.map_err(|why| Refused::not_audited(context.call_id, &why.to_string()))
     }
@@ -94,9 +101,18 @@ impl Admission {
 }
 
 impl CallContext {
-    fn prepare(&self, recording: &ArgumentRecording, now: Timestamp) -> Prepared {
+    fn prepare(&self, recording: &ArgumentRecording, access: &Access, now: Timestamp) -> Prepared {
         let (draft, examined) = (draft(recording, self), self.examine(now));
-        Prepared { draft, examined, hold: self.hold_parts(recording) }
+        let (hold, exceptions) = (self.hold_parts(recording), self.exceptions(access));
+        Prepared { draft, examined, hold, exceptions }
+    }
+
+    /// The standing exceptions of the grant for calls with these arguments.
+    fn exceptions(&self, access: &Access) -> Vec<Arc<Exception>> {
+        let own = access.exceptions.get(&self.sender.grant.label).into_iter().flatten();
+        let own = own.filter(|one| *one.exception.tool == **self.subject.name().0);
+        let similar = own.filter(|one| one.kept.fits(&self.arguments));
+        similar.map(|one| Arc::clone(&one.exception)).collect()
     }
 
     /// `None` if no rule may hold the call, or its arguments have no canonical form; then a call that

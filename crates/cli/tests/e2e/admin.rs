@@ -104,6 +104,8 @@ fn the_description_of_the_api() {
 const ROUTES: &[(&str, &str, &str)] = &[
     ("GET", "openapi.json", "viewer"),
     ("GET", "approvals", "viewer"),
+    ("GET", "approvals/standing", "viewer"),
+    ("DELETE", "approvals/standing/{id}", "approver"),
     ("GET", "approvals/{id}", "viewer"),
     ("POST", "approvals/{id}/approve", "approver"),
     ("POST", "approvals/{id}/deny", "approver"),

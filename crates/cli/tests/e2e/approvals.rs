@@ -1,12 +1,14 @@
 //! Held calls: asked, answered, sent once. What the server received decides.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::thread::{self, JoinHandle};
 
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
 use crate::api::Api;
-use crate::gate::{Gate, eventually};
+use crate::gate::{Gate, Home, eventually};
 use crate::peer::{Peer, gate_with_peer};
 use crate::program::{Card, Program};
 use crate::sessionless::{Sessionless, last};
@@ -35,7 +37,8 @@ struct Desk {
 
 impl Desk {
     fn new(config: &str) -> Self {
-        let (gate, peer) = gate_with_peer(&format!("{POLICY}{config}"), "", "instances: shared");
+        let (gate, peer) =
+            gate_with_peer(&format!("{POLICY}{config}"), "listing", "instances: shared");
         let grant = r#"{"label":"g","policy":"careful","identity":"desk"}"#;
         let made = Api::admin(&gate).expect(201, "POST", "grants", grant);
         let token = made["token"].as_str().unwrap().to_owned();
@@ -331,7 +334,7 @@ fn the_verbs_list_show_and_answer() {
     assert_eq!(listed["items"][0]["id"], id);
     let (shown, _) = run(&["approval", "show", id]);
     for words in
-        [r"a\u{202e}b\u{200b}c", "mutters: 0 -> 1 of 1", "/tools/mutter/approve", "an approver"]
+        [r"a\u{202E}b\u{200B}c", "mutters: 0 -> 1 of 1", "/tools/mutter/approve", "an approver"]
     {
         assert!(shown.contains(words), "{words}: {shown}");
     }
@@ -345,4 +348,117 @@ fn the_verbs_list_show_and_answer() {
     assert!(told.contains("no approval is pending"), "{told}");
     assert_eq!(code(&agent.call("mutter", &json!({"text": "more"}))), "rate_limited");
     run(&["approval", "list", "--all"]);
+}
+
+/// "Similar for an hour" lifts the hold of calls with the kept arguments, visibly, until it is revoked.
+#[test]
+fn similar_calls_pass_until_the_exception_ends() {
+    let desk = Desk::new("");
+    let agent = desk.agent("/mcp/peer");
+    let call = |to: &str, text: &str| {
+        code(&agent.call("pid", &json!({"to": to, "text": text}))).to_owned()
+    };
+    assert_eq!(call("a", "1"), "approval_required");
+    let approval = desk.pending();
+    let id = approval["id"].as_str().unwrap();
+    for wrong in [
+        r#"{"similar":{"for":"0s"}}"#,
+        r#"{"similar":{"for":"8d"}}"#,
+        r#"{"similar":{"for":"1h","keep":["grant.label"]}}"#,
+        r#"{"similar":{"for":"1h","kep":[]}}"#,
+    ] {
+        desk.api().expect(400, "POST", &format!("approvals/{id}/approve"), wrong);
+    }
+    let words = ["approval", "approve", id, "--similar", "1h", "--keep", "args.to"];
+    assert_eq!(desk.gate.home.run(&words).status.code(), Some(0));
+    for text in ["1", "2", "3"] {
+        assert_eq!(call("a", text), "sent", "{text}");
+    }
+    assert_eq!(call("b", "1"), "approval_required", "the kept argument differs");
+    let listed = desk.gate.home.run(&["approval", "list", "--standing", "-o", "json"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let standing = &listed["items"][0];
+    assert_eq!((&standing["tool"], &standing["keep"]), (&json!("pid"), &json!(["args.to"])));
+    let rows = desk.api().get("audit?limit=1000&kind=intent");
+    let rows = rows["items"].as_array().unwrap();
+    let by = rows.iter().filter(|row| row["approval_id"] == standing["id"]).count();
+    // The approval itself is not used up by a call that the exception lets pass.
+    assert!(by >= 2, "{rows:?}");
+    let other = r#"{"label":"second","policy":"careful"}"#;
+    let token = desk.api().expect(201, "POST", "grants", other)["token"].clone();
+    let second = Agent::open_with(&desk.gate, "peer", token.as_str().unwrap());
+    let result = second.call("pid", &json!({"to": "a", "text": "1"}));
+    assert_eq!(code(&result), "approval_required", "another grant");
+    let standing = standing["id"].as_str().unwrap();
+    assert_eq!(desk.gate.home.run(&["approval", "revoke", standing]).status.code(), Some(0));
+    assert_eq!(call("a", "4"), "approval_required");
+    assert_eq!(desk.gate.home.run(&["approval", "revoke", standing]).status.code(), Some(2));
+}
+
+/// A notice is signed, repeated until its receiver accepts it, and leads to the page of the approval.
+#[test]
+fn a_notice_is_repeated_until_it_is_accepted() {
+    let receiver = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = receiver.local_addr().unwrap();
+    let received = thread::spawn(move || {
+        let statuses = ["500 No", "503 Not yet", "200 OK"];
+        statuses.map(|status| receive(&receiver, status))
+    });
+    let home = Home::new();
+    let peer = Peer::new(&home, "peer");
+    let settings = format!(
+        "approvals: {{ webhook: {{ url: 'http://{address}/hook', secret: env:HOOK }} }}\n\
+         public_url: https://gate.example.com/"
+    );
+    let config = format!("{POLICY}{settings}\nservers:\n{}", peer.entry("listing", ""));
+    let gate = Gate::start_as(home, &config, |command| {
+        command.env("HOOK", "the key of notices");
+    });
+    let grant = r#"{"label":"g","policy":"careful"}"#;
+    let made = Api::admin(&gate).expect(201, "POST", "grants", grant);
+    let agent = Agent::open_with(&gate, "peer", made["token"].as_str().unwrap());
+    let result = agent.call("pid", &json!({"text": "<b>\u{202e}"}));
+    let id = result["_meta"]["approval_id"].as_str().unwrap();
+    let page = format!("https://gate.example.com/approvals/{id}");
+    assert_eq!(result["_meta"]["console_url"], page);
+    let received = received.join().unwrap();
+    let deliveries: Vec<&str> =
+        received.iter().map(|(head, _)| header(head, "toolgate-delivery")).collect();
+    assert!(deliveries.iter().all(|it| it == &deliveries[0] && !it.is_empty()), "{deliveries:?}");
+    for (head, body) in &received {
+        let time = header(head, "toolgate-timestamp");
+        let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, b"the key of notices");
+        let signed = aws_lc_rs::hmac::sign(&key, format!("{time}.{body}").as_bytes());
+        let signature = data_encoding::HEXLOWER.encode(signed.as_ref());
+        assert_eq!(header(head, "toolgate-signature"), format!("v1={signature}"));
+        let notice: Value = serde_json::from_str(body).unwrap();
+        assert_eq!((&notice["id"], &notice["url"]), (&json!(id), &json!(page)));
+        assert_eq!(notice["shown"], r#"{"text":"<b>\u{202E}"}"#);
+    }
+}
+
+/// One request: its head and its body.
+fn receive(receiver: &TcpListener, status: &str) -> (String, String) {
+    let (mut stream, _) = receiver.accept().unwrap();
+    let mut text = Vec::new();
+    loop {
+        let mut part = [0; 4096];
+        let read = stream.read(&mut part).unwrap();
+        text.extend_from_slice(&part[..read]);
+        let whole = String::from_utf8_lossy(&text).into_owned();
+        if let Some((head, body)) = whole.split_once("\r\n\r\n")
+            && body.len() >= header(head, "content-length").parse().unwrap()
+        {
+            let answer =
+                format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            stream.write_all(answer.as_bytes()).unwrap();
+            return (head.to_owned(), body.to_owned());
+        }
+    }
+}
+
+fn header<'a>(head: &'a str, name: &str) -> &'a str {
+    let lines = head.lines().filter_map(|line| line.split_once(':'));
+    let mut found = lines.filter(|(key, _)| key.eq_ignore_ascii_case(name));
+    found.next().map(|(_, value)| value.trim()).unwrap_or_default()
 }

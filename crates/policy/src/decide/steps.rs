@@ -242,7 +242,7 @@ impl Engine<'_, '_, '_> {
             let facts = facts.get_or_init(|| Facts::new(call));
             later::known(facts, test, Side::Require, 0).at(self.moment) == Settled::True
         };
-        let covers = |exception: &&crate::Exception| {
+        let covers = |exception: &&Arc<crate::Exception>| {
             exception.grant == call.grant
                 && exception.server == call.server
                 && exception.tool == call.tool

@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 use toolgate_policy::{ApprovalState, Digest};
 
-use crate::{ApprovalQuery, Delivery, HeldCall, PendingApprovals, StoredApproval};
+use crate::{ApprovalQuery, DueNotice, HeldCall, PendingApprovals, StoredApproval};
 
 /// All approvals.
 #[derive(Default)]
@@ -98,11 +98,11 @@ impl Approvals {
         PendingApprovals { count, oldest }
     }
 
-    pub(super) fn deliveries(&self, now: Timestamp, limit: usize) -> Vec<Delivery> {
+    pub(super) fn deliveries(&self, now: Timestamp, limit: usize) -> Vec<DueNotice> {
         let due = self.notices.iter().filter(|(_, (_, at))| *at <= now);
         let due = due.filter_map(|(id, (attempts, _))| {
             let approval = self.all.get(id)?.clone();
-            Some(Delivery { approval, attempts: *attempts })
+            Some(DueNotice { approval, attempts: *attempts })
         });
         due.filter(|one| one.approval.state == ApprovalState::Pending).take(limit).collect()
     }

@@ -80,6 +80,7 @@ impl Group<'_> {
             denial.error_code = Some("approval_denied".into());
             denial.rule = Some(Arc::clone(&found.call.rule));
             denial.approval_id = Some(Arc::clone(&found.id));
+            denial.message = found.denial().and_then(|denial| denial.reason.clone());
             self.deny(denial.truncate_arguments())?;
             return Ok(JobResult::AnsweredNo(Box::new(found)));
         }
