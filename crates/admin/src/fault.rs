@@ -169,9 +169,10 @@ impl Flaw {
 impl From<ChangeError> for Fault {
     fn from(error: ChangeError) -> Self {
         match error {
-            ChangeError::NameTaken(_) | ChangeError::AlreadyFrozen(_) => {
-                Self::conflict(error.to_string())
-            }
+            ChangeError::NameTaken(_)
+            | ChangeError::AlreadyFrozen(_)
+            | ChangeError::NotPending(_)
+            | ChangeError::AlreadyAnswered(_) => Self::conflict(error.to_string()),
             ChangeError::Unknown(_) => Self::not_found(error.to_string()),
             ChangeError::NotAudited(error) => error.into(),
         }

@@ -1,5 +1,6 @@
 //! Handlers, by subject.
 
+pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod clock;
 pub(crate) mod delegation;
@@ -12,5 +13,6 @@ pub(crate) mod people;
 pub(crate) mod policies;
 pub(crate) mod revocation;
 pub(crate) mod servers;
+pub(crate) mod standing;
 pub(crate) mod status;
 pub(crate) mod tools;

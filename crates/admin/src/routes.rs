@@ -6,8 +6,8 @@ use toolgate_control::{FreezeItem, GrantItem, PersonItem, PolicyItem, PolicyText
 
 use crate::api::Ask;
 use crate::handle::{
-    audit, clock, delegation, events, freeze, grants, local, people, policies, revocation, servers,
-    status, tools,
+    approvals, audit, clock, delegation, events, freeze, grants, local, people, policies,
+    revocation, servers, standing, status, tools,
 };
 use crate::openapi::document;
 use crate::reply::{Answer, List, Listed, ok};
@@ -17,6 +17,13 @@ const PAGE: &[(&str, &str)] =
     &[("after", "the `next` of the part before"), ("limit", "at most so many items")];
 
 const GRANT: &[(&str, &str)] = &[("grant", "only tools that this grant can reach")];
+
+const APPROVALS: &[(&str, &str)] = &[
+    ("state", "only those in this state: pending, approved, denied, expired, consumed"),
+    ("grant", "only those of the grant with this label"),
+    ("after", "the `next` of the part before"),
+    ("limit", "at most so many items; 100 if not given, up to 10000"),
+];
 
 const AUDIT: &[(&str, &str)] = &[
     ("after", "only rows after this `seq`"),
@@ -121,6 +128,18 @@ routes! {
         [&[]] [] 204 [] policies::remove;
     Post "/api/v1/policies/{name}/explain" Viewer "Explain the decision of a policy about a call, with the remaining limits"
         [&[]] [policies::Asked] 200 [any] policies::explained;
+    Get "/api/v1/approvals" Viewer "Held calls and their answers, the oldest first"
+        [APPROVALS] [] 200 [List<approvals::ApprovalItem>] approvals::list;
+    Get "/api/v1/approvals/standing" Viewer "Standing exceptions: similar calls that pass for a while"
+        [PAGE] [] 200 [List<standing::StandingItem>] standing::list;
+    Delete "/api/v1/approvals/standing/{id}" Approver "End a standing exception"
+        [&[]] [] 204 [] standing::end;
+    Get "/api/v1/approvals/{id}" Viewer "One approval: what was hashed, the grant's recent calls, limits, and what differs from the last approved call"
+        [&[]] [] 200 [approvals::Detail] approvals::get;
+    Post "/api/v1/approvals/{id}/approve" Approver "Approve a held call"
+        [&[]] [approvals::Reply] 200 [approvals::ApprovalItem] approvals::approve;
+    Post "/api/v1/approvals/{id}/deny" Approver "Deny a held call"
+        [&[]] [approvals::Reply] 200 [approvals::ApprovalItem] approvals::deny;
     Get "/api/v1/freeze" Viewer "Active freezes"
         [PAGE] [] 200 [List<FreezeItem>] freeze::list;
     Post "/api/v1/freeze" Admin "Freeze a grant, a server, a session, or everything; 200 with the same id if it is frozen already"

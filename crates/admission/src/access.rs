@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use jiff::Timestamp;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use toolgate_audit::{FactPath, Hash};
-use toolgate_policy::{Call, Class, Policy, is_listed};
+use toolgate_policy::{Answerer, Call, Class, Exception, Kept, MayNotAnswer, Policy, is_listed};
 use toolgate_session::Reach;
+use toolgate_store::{Answer, StoredApproval};
 
 use crate::list_kind::Kind;
 
@@ -29,8 +30,32 @@ pub struct Access {
     by_label: HashMap<Arc<str>, Arc<Grant>>,
     /// What is frozen.
     pub frozen: Frozen,
+    /// Who may answer approvals.
+    pub approvers: Approvers,
+    /// Standing exceptions, by the label of their grant.
+    pub exceptions: HashMap<Arc<str>, Vec<GrantedException>>,
     /// The generation of the store that this was built from; `None` without a store that can change.
     pub generation: Option<u64>,
+}
+
+/// A standing exception, and what similar calls have in common.
+#[derive(Debug)]
+pub struct GrantedException {
+    /// The exception.
+    pub exception: Arc<Exception>,
+    /// What the arguments of a similar call must be.
+    pub kept: Kept,
+}
+
+/// The people who may answer approvals.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Approvers {
+    /// The groups of each person with the role, by name.
+    pub groups: HashMap<Arc<str>, Vec<String>>,
+    /// How many people there are, with any role.
+    pub people: usize,
+    /// `approvals.four_eyes`.
+    pub four_eyes: Option<bool>,
 }
 
 /// The SHA-256 of a token.
@@ -161,6 +186,31 @@ impl Access {
     pub(crate) fn of_label(&self, label: &str) -> Option<&Arc<Grant>> {
         let local = self.local.as_ref().filter(|grant| *grant.label == *label);
         local.or_else(|| self.by_label.get(label))
+    }
+}
+
+// === impl Approvers ===
+
+/// How a person answers who was asked through the agent's own client.
+pub const IN_BAND: &str = "in-band";
+
+impl Approvers {
+    /// Whether a person may answer an approval now.
+    pub fn may_answer(&self, approval: &StoredApproval, person: &str) -> Result<(), MayNotAnswer> {
+        let Some(groups) = self.groups.get(person) else {
+            return Err(MayNotAnswer::NotAsked(approval.question.asked()));
+        };
+        let who = Answerer { name: person, groups };
+        let identity = approval.call.identity.as_deref();
+        approval.question.may_answer(who, identity, self.four_eyes, self.people)
+    }
+
+    /// Whether an answer still counts.
+    pub fn accepts(&self, approval: &StoredApproval, answer: &Answer) -> bool {
+        if &*answer.via == IN_BAND {
+            return approval.question.asks_requester();
+        }
+        self.may_answer(approval, &answer.person).is_ok()
     }
 }
 

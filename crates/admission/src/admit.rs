@@ -17,23 +17,27 @@ mod refresh;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
+use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use toolgate_audit::{ArgumentHashKey, ArgumentMode, CallId, Draft, RowKind, record_arguments};
-use toolgate_policy::Effect;
-use toolgate_store::{AdmitOutcome, AdmitRequest, Admitted, RoundKind, Store};
+use toolgate_policy::{Effect, Excepting, Verdict};
+use toolgate_store::{
+    AdmitOutcome, AdmitRequest, Admitted, HoldRequest, RoundKind, Store, StoredApproval,
+};
 
-use crate::access::Access;
+use crate::access::{Access, Approvers};
 use crate::auth_failures::AuthFailures;
 use crate::call_context::{CallContext, CallSubject, Sender};
 use crate::delegation::Delegations;
 use crate::environment::{Clock, Ids};
 use crate::fair_queue::FairQueue;
+use crate::holds::Holds;
 use crate::metrics::CallMetrics;
 use crate::refused::Refused;
 use crate::store_timeout::{admit_in_time, written_in_time};
 use crate::task_book::{MAX_OPEN, TaskBook};
 
-use examine::Prepared;
+use examine::{HoldParts, Prepared};
 pub use refresh::{Refresh, RefreshError, UsageError};
 
 /// Admits calls.
@@ -49,6 +53,7 @@ pub struct Admission {
     auth_failures: AuthFailures,
     metrics: CallMetrics,
     delegations: Delegations,
+    holds: Holds,
     /// For calls with large arguments.
     large_calls: FairQueue,
     /// For reads of the counters.
@@ -57,6 +62,30 @@ pub struct Admission {
 
 /// How often a call is decided again because grants, policies or freezes keep changing.
 const MAX_ATTEMPTS: usize = 8;
+
+/// A call that waits for a person.
+#[derive(Debug)]
+pub struct Held {
+    /// The verdict that holds it.
+    pub verdict: Box<Verdict>,
+    /// Its approval.
+    pub approval: Box<StoredApproval>,
+}
+
+/// Why a call may not be sent now.
+#[derive(Debug)]
+pub(crate) enum NotAdmitted {
+    /// It is refused.
+    Refused(Box<Refused>),
+    /// It waits for a person.
+    Held(Box<Held>),
+}
+
+impl From<Refused> for NotAdmitted {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(Box::new(refused))
+    }
+}
 
 /// How the audit records arguments.
 #[derive(Debug)]
@@ -86,6 +115,7 @@ impl Admission {
             refresh: OnceLock::new(),
             tasks: TaskBook::default(),
             metrics: CallMetrics::new(),
+            holds: Holds::default(),
             large_calls: FairQueue::default(),
             usage_reads: FairQueue::default(),
         }
@@ -96,6 +126,11 @@ impl Admission {
         &self.auth_failures
     }
 
+    /// The calls that wait for people.
+    pub fn holds(&self) -> &Holds {
+        &self.holds
+    }
+
     /// Metrics of calls.
     pub fn metrics(&self) -> &CallMetrics {
         &self.metrics
@@ -104,6 +139,11 @@ impl Admission {
     /// The active access.
     pub(crate) fn access(&self) -> Arc<Access> {
         self.access.load_full()
+    }
+
+    /// Who may answer approvals now.
+    pub fn approvers(&self) -> Approvers {
+        self.access.load().approvers.clone()
     }
 
     /// Whether this access is still the active one.
@@ -162,20 +202,76 @@ impl Admission {
     ///
     /// The store admits only under the generation that is active here: a revocation, policy change
     /// or freeze of any process is looked up before the call is decided.
+    ///
+    /// A call that must wait for a person is refused; [`Admission::admit_or_hold`] is for those that
+    /// can wait.
     pub async fn admit(&self, context: &Arc<CallContext>) -> Result<Admitted, Refused> {
-        self.admit_round(context, RoundKind::First).await
+        self.or_refuse(context, self.admit_or_hold(context).await).await
     }
 
     /// Decides the next round of a call that was counted before.
     pub(crate) async fn admit_next(&self, context: &Arc<CallContext>) -> Result<Admitted, Refused> {
-        self.admit_round(context, RoundKind::Next).await
+        self.or_refuse(context, self.admit_round(context, RoundKind::Next).await).await
+    }
+
+    /// The same as [`Admission::admit`], for a call that can wait for a person.
+    pub(crate) async fn admit_or_hold(
+        &self,
+        context: &Arc<CallContext>,
+    ) -> Result<Admitted, NotAdmitted> {
+        self.admit_round(context, RoundKind::First).await
+    }
+
+    async fn or_refuse(
+        &self,
+        context: &Arc<CallContext>,
+        admitted: Result<Admitted, NotAdmitted>,
+    ) -> Result<Admitted, Refused> {
+        match admitted {
+            Ok(admitted) => Ok(admitted),
+            Err(NotAdmitted::Refused(refused)) => Err(*refused),
+            Err(NotAdmitted::Held(held)) => Err(self.unanswered(context, &held).await),
+        }
+    }
+
+    /// Refuses and records a held call that no person has answered in time.
+    pub(crate) async fn unanswered(&self, context: &Arc<CallContext>, held: &Held) -> Refused {
+        let page = self.holds.page(&held.approval.id);
+        let refused =
+            Refused::approval_required(context.call_id, &held.verdict, &held.approval, page);
+        self.recorded(context, refused).await
+    }
+
+    /// Refuses and records a held call whose approval has expired.
+    pub(crate) async fn expired(&self, context: &Arc<CallContext>, held: &Held) -> Refused {
+        self.recorded(context, Refused::approval_expired(context.call_id, &held.approval)).await
+    }
+
+    async fn recorded(&self, context: &Arc<CallContext>, refused: Refused) -> Refused {
+        match self.record_denial(context, &refused).await {
+            Ok(()) => refused,
+            Err(not_recorded) => not_recorded,
+        }
+    }
+
+    fn hold_request(&self, parts: HoldParts, access: &Arc<Access>) -> Option<Box<HoldRequest>> {
+        let random = HEXLOWER.encode(&self.ids.call()?);
+        let access = Arc::clone(access);
+        Some(Box::new(HoldRequest {
+            id: format!("apr_{random}").into(),
+            binding: parts.binding,
+            digest: parts.digest,
+            members: parts.members,
+            arguments: parts.arguments,
+            is_valid: Box::new(move |approval, answer| access.approvers.accepts(approval, answer)),
+        }))
     }
 
     async fn admit_round(
         &self,
         context: &Arc<CallContext>,
         round: RoundKind,
-    ) -> Result<Admitted, Refused> {
+    ) -> Result<Admitted, NotAdmitted> {
         let call_id = context.call_id;
         for _ in 0..MAX_ATTEMPTS {
             let access = self.access.load_full();
@@ -183,22 +279,27 @@ impl Admission {
             if let Some(what) = context.frozen(&access) {
                 let refused = Refused::frozen(call_id, &what);
                 self.record_denial(&context, &refused).await?;
-                return Err(refused);
+                return Err(refused.into());
             }
             if !context.is_within(&context.sender.grant) {
                 let refused = Refused::out_of_reach(call_id);
                 self.record_denial(&context, &refused).await?;
-                return Err(refused);
+                return Err(refused.into());
             }
-            let Prepared { draft, examined } = self.prepare(&context).await?;
+            let Prepared { draft, examined, hold, exceptions } =
+                self.prepare(&context, &access).await?;
             let request = AdmitRequest {
                 draft,
                 round,
                 generation: access.generation,
                 decide: Box::new({
                     let context = Arc::clone(&context);
-                    move |usage, now| context.conclude(&examined, usage, now)
+                    move |usage, approval, now| {
+                        let usage = Excepting { usage, exceptions: &exceptions };
+                        context.conclude(&examined, approval, &usage, now)
+                    }
                 }),
+                hold: hold.and_then(|parts| self.hold_request(parts, &access)),
             };
             let slot = context.sender.grant.slots.take().await;
             let outcome = admit_in_time(|| self.store.admit(request), &self.clock).await;
@@ -206,12 +307,18 @@ impl Admission {
             match outcome {
                 Ok(AdmitOutcome::Admitted(admitted)) => return Ok(admitted),
                 Ok(AdmitOutcome::Refused(verdict)) => {
-                    return Err(Refused::by_policy(call_id, &verdict));
+                    return Err(Refused::by_policy(call_id, &verdict).into());
                 }
-                Ok(AdmitOutcome::Held(verdict)) => {
-                    let refused = Refused::held(call_id, &verdict);
+                Ok(AdmitOutcome::Held(verdict, Some(approval))) => {
+                    return Err(NotAdmitted::Held(Box::new(Held { verdict, approval })));
+                }
+                Ok(AdmitOutcome::Held(verdict, None)) => {
+                    let refused = Refused::cannot_be_held(call_id, &verdict);
                     self.record_denial(&context, &refused).await?;
-                    return Err(refused);
+                    return Err(refused.into());
+                }
+                Ok(AdmitOutcome::AnsweredNo(approval)) => {
+                    return Err(Refused::approval_denied(call_id, &approval).into());
                 }
                 Ok(AdmitOutcome::Stale) => {
                     let refreshed = self.refresh_in_time().await;
@@ -219,10 +326,10 @@ impl Admission {
                 }
                 // Only a further round waits, and it may be too late.
                 Ok(AdmitOutcome::NotWaiting) => break,
-                Err(error) => return Err(Refused::not_audited(call_id, &error.to_string())),
+                Err(error) => return Err(Refused::not_audited(call_id, &error.to_string()).into()),
             }
         }
-        Err(Refused::not_audited(call_id, "grants and policies change too often"))
+        Err(Refused::not_audited(call_id, "grants and policies change too often").into())
     }
 
     /// Refuses and records a call of a name that does not exist. If the policy refuses the name,
@@ -290,6 +397,7 @@ impl Admission {
         draft.error_code = Some(refused.code().into());
         draft.rule = refused.rule().cloned();
         draft.decision = refused.decision();
+        draft.approval_id = refused.approval_id().cloned();
         draft.message = Some(refused.row_message().into());
         let _slot = context.sender.grant.slots.take().await;
         let written = written_in_time(self.store.deny(draft)).await;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate_audit::{CallId, Hash};
 use toolgate_policy::{
-    Call, Class, Identity, Outcome, SessionFacts, UNUSED, Usage, Verdict, decide,
+    Approval, Call, Class, Identity, Outcome, SessionFacts, UNUSED, Usage, Verdict, decide,
 };
 use toolgate_session::CallTarget;
 
@@ -123,6 +123,17 @@ impl CallContext {
         usage: &dyn Usage,
         now: Timestamp,
     ) -> Verdict {
+        self.decide_with(arguments, Approval::None, usage, now)
+    }
+
+    /// The same, with the answer of people.
+    pub(crate) fn decide_with(
+        &self,
+        arguments: Option<&str>,
+        approval: Approval,
+        usage: &dyn Usage,
+        now: Timestamp,
+    ) -> Verdict {
         let (name, _) = self.subject.name();
         let Some(active) = &self.sender.grant.policy else { return Verdict::no_policy(name) };
         match &self.subject {
@@ -130,7 +141,8 @@ impl CallContext {
             CallSubject::Resource(uri) => active.policy.decide_resource(uri, now),
             CallSubject::Method(method) => active.policy.decide_method(method, now),
             CallSubject::Tool(tool, class) => {
-                decide(&active.policy, &self.call(tool, *class, arguments), usage, now)
+                let call = Call { approval, ..self.call(tool, *class, arguments) };
+                decide(&active.policy, &call, usage, now)
             }
         }
     }
@@ -167,6 +179,7 @@ impl CallContext {
             aliases: &self.aliases,
             session: self.session.as_ref().map(CalledSession::facts),
             target: self.session.as_ref().map_or("", |session| &session.id),
+            fingerprint: self.fingerprint.as_ref().map_or(&[], |hash| &hash.0),
             arguments,
             ..self.sender.call(&self.server, tool, class)
         }

@@ -23,6 +23,7 @@ pub mod describe;
 pub mod ended;
 pub mod environment;
 mod fair_queue;
+pub mod holds;
 pub mod list_kind;
 pub mod metrics;
 pub mod multi_round;

@@ -12,16 +12,18 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 use toolgate_policy::Outcome as Ownership;
 use toolgate_store::failpoint::{Failpoint, reach};
 use toolgate_store::{Completion, Permit, Ticket};
 
-use crate::admit::Admission;
+use crate::admit::{Admission, Held, NotAdmitted};
 use crate::call_context::CallContext;
 use crate::contained::{Work, contained};
 use crate::ended::{Ended, Withheld};
+use crate::holds::{HeldCaller, Waited};
 use crate::multi_round::{self, AuditedCall, Rounds};
 use crate::recheck::Recheck;
 use crate::refused::Refused;
@@ -32,12 +34,18 @@ use crate::task_call::keep_open;
 ///
 /// A delivery owns the answer to the agent. If it is dropped before it has answered, it answers with
 /// an error.
-pub trait Delivery: Send {
+pub trait Delivery: HeldCaller {
     /// Whether the call goes to a peer whose time is recorded separately.
     const HAS_PEER: bool = true;
 
     /// Answers a call that was not admitted.
     fn refuse(self, refused: &Refused);
+
+    /// The call as it is now, after it has waited for a person: the definition of its tool may have
+    /// changed.
+    fn renewed(&self, context: &Arc<CallContext>) -> Arc<CallContext> {
+        Arc::clone(context)
+    }
 
     /// Sends the call and waits for its end. The agent is answered by then, unless the answer is
     /// withheld.
@@ -85,19 +93,32 @@ async fn call<D: Delivery>(
     mut rounds: Option<Rounds>,
     began: Instant,
 ) {
-    let Some((delivery, context)) = preparing.await else { return };
-    let recheck = Recheck::of(&admission, &context);
+    let Some((mut delivery, mut context)) = preparing.await else { return };
     let metrics = admission.metrics().of(&context.server);
-    let asked = Instant::now();
-    let admitted = admission.admit(&context).await;
-    metrics.decided(asked.elapsed());
-    let admitted = match admitted {
-        Ok(admitted) => admitted,
-        Err(refused) => {
-            metrics.refused(&refused);
-            return delivery.refuse(&refused);
-        }
+    let mut hold_began = None;
+    let (admitted, recheck) = loop {
+        let recheck = Recheck::of(&admission, &context);
+        let asked = Instant::now();
+        let admitted = admission.admit_or_hold(&context).await;
+        metrics.decided(asked.elapsed());
+        let refused = match admitted {
+            Ok(admitted) => break (admitted, recheck),
+            Err(NotAdmitted::Refused(refused)) => *refused,
+            Err(NotAdmitted::Held(held)) => {
+                let began = *hold_began.get_or_insert_with(Instant::now);
+                match hold(&admission, &context, &held, began, &mut delivery).await {
+                    Some(refused) => refused,
+                    None => {
+                        context = delivery.renewed(&context);
+                        continue;
+                    }
+                }
+            }
+        };
+        metrics.refused(&refused);
+        return delivery.refuse(&refused);
     };
+    let recheck = recheck.with_lifted_hold(admitted.verdict().lifted.is_some());
     let counted = metrics.admitted(admitted.decision());
     let (permit, ticket) = admitted.split();
     reach(Failpoint::BeforeSend);
@@ -121,6 +142,32 @@ async fn call<D: Delivery>(
     let times = Times { began, sent: D::HAS_PEER.then_some(sent) };
     counted.ended(&ended, began.elapsed(), times.sent.map(|sent| sent.elapsed()));
     finish(&admission, context, ticket, ended, times).await;
+}
+
+/// Waits for a person. `None` if the call is to be decided again; otherwise how it is refused.
+async fn hold<D: Delivery>(
+    admission: &Arc<Admission>,
+    context: &Arc<CallContext>,
+    held: &Held,
+    began: Instant,
+    delivery: &mut D,
+) -> Option<Refused> {
+    let asks = held.verdict.hold.as_ref();
+    let wait = asks.and_then(|asks| asks.wait).map_or(0, |wait| wait.as_seconds());
+    let until = began + Duration::from_secs(u64::from(wait));
+    if until <= Instant::now() {
+        return Some(admission.unanswered(context, held).await);
+    }
+    let times = (began, until);
+    let waited =
+        Box::pin(admission.holds().wait(admission.store(), &held.approval, times, delivery)).await;
+    match waited {
+        Waited::Changed => None,
+        Waited::Expired => Some(admission.expired(context, held).await),
+        Waited::TimedOut | Waited::Gone | Waited::Stopping => {
+            Some(admission.unanswered(context, held).await)
+        }
+    }
 }
 
 /// When a call was received, and when it was sent to its peer.

@@ -31,6 +31,8 @@ pub struct Recheck {
     admission: Arc<Admission>,
     context: Arc<CallContext>,
     decided: Mutex<Decided>,
+    /// Whether a person's answer or a standing exception lifted a hold of the call.
+    is_lifted: bool,
 }
 
 /// The access under which a call was last decided, and when.
@@ -47,7 +49,15 @@ impl Recheck {
             admission: Arc::clone(admission),
             context: Arc::clone(context),
             decided: Mutex::new(decided),
+            is_lifted: false,
         }
+    }
+
+    /// A hold of the call was lifted; under the same policy it does not stop the call again.
+    #[must_use]
+    pub(crate) fn with_lifted_hold(mut self, is_lifted: bool) -> Self {
+        self.is_lifted = is_lifted;
+        self
     }
 
     /// The id of the call.
@@ -68,7 +78,7 @@ impl Recheck {
         }
         let (access, now) = (self.admission.access(), self.admission.now());
         let before = Arc::clone(&self.decided.lock().access);
-        decide(&self.context, &before, &access, now)?;
+        decide(&self.context, self.is_lifted, &before, &access, now)?;
         *self.decided.lock() = Decided { access, at: now };
         Ok(())
     }
@@ -91,6 +101,7 @@ fn is_recent(then: Timestamp, now: Timestamp) -> bool {
 
 fn decide(
     context: &Arc<CallContext>,
+    is_lifted: bool,
     before: &Access,
     access: &Access,
     now: Timestamp,
@@ -116,7 +127,8 @@ fn decide(
     let verdict = context.decide(Some(&context.arguments), &usage, now);
     match verdict.effect {
         Effect::Allow => Ok(()),
-        Effect::Hold => Err(Refused::held(call_id, &verdict)),
+        Effect::Hold if is_lifted && same => Ok(()),
+        Effect::Hold => Err(Refused::cannot_be_held(call_id, &verdict)),
         Effect::Deny | Effect::Hide => Err(Refused::by_policy(call_id, &verdict)),
     }
 }

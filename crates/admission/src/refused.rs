@@ -6,10 +6,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use toolgate_audit::{CallId, Decision};
 use toolgate_mcp::{code, write};
 use toolgate_policy::{Effect, Verdict};
+use toolgate_store::StoredApproval;
 
 use crate::answer_kind::AnswerKind;
 
@@ -26,6 +28,18 @@ pub struct Refused {
     decision: Option<Decision>,
     /// The message of the row, if it differs from `text`.
     row_message: Option<Arc<str>>,
+    approval: Option<Box<RefusedApproval>>,
+}
+
+/// The approval that a refusal is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct RefusedApproval {
+    id: Arc<str>,
+    expires: Timestamp,
+    /// Its page, if a person can still answer.
+    page: Option<String>,
+    /// Why a person denied it.
+    reason: Option<Arc<str>>,
 }
 
 impl Refused {
@@ -44,13 +58,81 @@ impl Refused {
                 _ => Decision::Deny,
             }),
             row_message: Some(verdict.message.as_str().into()),
+            approval: None,
         }
     }
 
-    /// A person would have to approve it.
-    pub(crate) fn held(call_id: CallId, verdict: &Verdict) -> Self {
+    /// A person must approve it, and has not answered yet.
+    pub(crate) fn approval_required(
+        call_id: CallId,
+        verdict: &Verdict,
+        approval: &StoredApproval,
+        page: String,
+    ) -> Self {
+        let (asked, until) = (approval.question.asked(), second(approval.expires));
         let text = format!(
-            "[APPROVAL REQUIRED] {}. Nothing was sent. Do not retry; ask the operator",
+            "[APPROVAL REQUIRED] {}. Nothing was sent. The call waits for {asked} until {until} \
+             (approval {}). Repeat exactly the same call later: once it is approved, the repeat is \
+             sent, once. Changed arguments start a new approval",
+            verdict.message, approval.id
+        );
+        Self {
+            rule: verdict.rule.clone(),
+            decision: Some(Decision::Hold),
+            row_message: Some(verdict.message.as_str().into()),
+            approval: Some(Box::new(RefusedApproval {
+                id: Arc::clone(&approval.id),
+                expires: approval.expires,
+                page: Some(page),
+                reason: None,
+            })),
+            ..Self::new("approval_required", text, call_id)
+        }
+    }
+
+    /// A person denied it.
+    pub(crate) fn approval_denied(call_id: CallId, approval: &StoredApproval) -> Self {
+        let reason = approval.denial().and_then(|denial| denial.reason.clone());
+        let why = reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+        let (tool, until) = (&approval.call.tool, second(approval.expires));
+        let text = format!(
+            "[APPROVAL DENIED] a person denied this call of `{tool}`{why}. Nothing was sent. Do not \
+             repeat it: until {until} the same call gets this answer (approval {})",
+            approval.id
+        );
+        Self::answered(call_id, approval, text, reason)
+    }
+
+    /// No person has answered in time.
+    pub(crate) fn approval_expired(call_id: CallId, approval: &StoredApproval) -> Self {
+        let reason: Arc<str> = "no person answered in time".into();
+        let text = format!(
+            "[APPROVAL DENIED] {reason}, so this call of `{}` was not sent (approval {} has \
+             expired). Ask the user before you repeat it: a repeat is held anew",
+            approval.call.tool, approval.id
+        );
+        Self::answered(call_id, approval, text, Some(reason))
+    }
+
+    fn answered(
+        call_id: CallId,
+        approval: &StoredApproval,
+        text: String,
+        reason: Option<Arc<str>>,
+    ) -> Self {
+        let (id, expires) = (Arc::clone(&approval.id), approval.expires);
+        Self {
+            rule: Some(Arc::clone(&approval.call.rule)),
+            decision: Some(Decision::Hold),
+            approval: Some(Box::new(RefusedApproval { id, expires, page: None, reason })),
+            ..Self::new("approval_denied", text, call_id)
+        }
+    }
+
+    /// A person must approve it, and it was written too late to wait for one, or cannot be held.
+    pub(crate) fn cannot_be_held(call_id: CallId, verdict: &Verdict) -> Self {
+        let text = format!(
+            "[APPROVAL REQUIRED] {}. Nothing was sent. Repeat the call: the repeat waits for a person",
             verdict.message
         );
         Self {
@@ -141,6 +223,11 @@ impl Refused {
         self.rule.as_ref()
     }
 
+    /// The approval that it is about.
+    pub(crate) fn approval_id(&self) -> Option<&Arc<str>> {
+        self.approval.as_ref().map(|approval| &approval.id)
+    }
+
     /// The message of its row.
     pub fn row_message(&self) -> &str {
         self.row_message.as_deref().unwrap_or(&self.text)
@@ -181,7 +268,8 @@ impl Refused {
 
     fn new(code: &'static str, text: String, call_id: CallId) -> Self {
         let (rule, retry_after, decision, row_message) = (None, None, None, None);
-        Self { code, text, rule, retry_after, call_id, hidden: false, decision, row_message }
+        let (hidden, approval) = (false, None);
+        Self { code, text, rule, retry_after, call_id, hidden, decision, row_message, approval }
     }
 
     fn meta(&self) -> Map<String, Value> {
@@ -193,8 +281,22 @@ impl Refused {
         if let Some(seconds) = self.retry_after {
             meta.insert("retry_after_s".into(), seconds.into());
         }
+        if let Some(approval) = &self.approval {
+            meta.insert("approval_id".into(), (*approval.id).into());
+            meta.insert("expires_at".into(), approval.expires.to_string().into());
+            if let Some(page) = &approval.page {
+                meta.insert("console_url".into(), page.as_str().into());
+            }
+            if let Some(reason) = &approval.reason {
+                meta.insert("reason".into(), (**reason).into());
+            }
+        }
         meta.insert("effect".into(), "not_started".into());
         meta.insert("call_id".into(), self.call_id.to_string().into());
         meta
     }
+}
+/// A time for people, without fractions of a second.
+fn second(time: Timestamp) -> Timestamp {
+    time.round(jiff::Unit::Second).unwrap_or(time)
 }

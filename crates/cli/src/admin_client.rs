@@ -70,7 +70,10 @@ impl AdminClient {
                 _ => bail!("the response of the gateway is not a list"),
             }
             match part.get("next").and_then(Value::as_str) {
-                Some(next) => after = format!("?after={next}"),
+                Some(next) => {
+                    let joint = if path.contains('?') { '&' } else { '?' };
+                    after = format!("{joint}after={next}");
+                }
                 None => return Ok(items),
             }
         }

@@ -8,6 +8,7 @@ use crate::log::LogFormat;
 use crate::version::VERSION;
 
 mod admin;
+mod approval;
 mod audit;
 mod audit_filter;
 mod catalog;
@@ -27,6 +28,9 @@ pub(crate) use admin::{
     AdminArgs, FreezeArgs, FreezeVerb, GrantArgs, GrantCreateArgs, GrantUpdateArgs, GrantVerb,
     HolderArgs, ListOutput, LocalArgs, LocalVerb, PersonArgs, PersonCreateArgs, PersonVerb,
     RevokeArgs, ServerAddArgs, ServerArgs, ServerVerb, ShownListArgs, UnfreezeArgs,
+};
+pub(crate) use approval::{
+    ApprovalAnswerArgs, ApprovalArgs, ApprovalListArgs, ApprovalShowArgs, ApprovalVerb,
 };
 pub(crate) use audit::{
     AuditArgs, AuditVerb, DataArgs, ExportArgs, ExportOutput, ListArgs, OneOutput, RowsOutput,
@@ -102,6 +106,8 @@ pub(crate) enum Verb {
     Person(PersonArgs),
     /// Add, list, remove and test servers
     Server(ServerArgs),
+    /// List, show, approve and deny calls that wait for a person
+    Approval(ApprovalArgs),
     /// Stop a grant, a server, a session, or everything: calls are refused until `unfreeze`
     Freeze(FreezeArgs),
     /// End a freeze

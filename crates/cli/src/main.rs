@@ -8,6 +8,7 @@
 use std::process::ExitCode;
 
 mod admin_client;
+mod approval;
 mod args;
 mod audit;
 mod catalog;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Verb::Grant(args) => grant::run(&args),
         Verb::Person(args) => person::run(&args),
         Verb::Server(args) => server::run(&args),
+        Verb::Approval(args) => approval::run(&args),
         Verb::Freeze(args) => freeze::freeze(&args),
         Verb::Unfreeze(args) => freeze::unfreeze(&args),
         Verb::Local(args) => local::run(&args),

@@ -45,6 +45,7 @@ mod sessions;
 mod start_text;
 mod store;
 mod watch;
+mod webhook;
 mod wire;
 
 pub(crate) use checkpoints::read as read_checkpoints;
@@ -132,6 +133,7 @@ async fn serve(
     let parts = api::Parts { store: &store, secret: &secret, data, bound: &bound, stop: &stop };
     let (control, admin) = api::control(&parts, &config, &children)?;
     let gateway = Arc::clone(control.gateway());
+    gateway.admission().holds().set_own_url(bound.admin.clone().unwrap_or_default());
     let policies = PolicyFiles::read(&config, args.policy.as_deref(), &mut inputs);
     let local_policy = args.policy.clone();
     let file = FileState { config: config.clone(), policies, local_policy };
@@ -171,6 +173,7 @@ async fn serve(
     let active = Active { file, inputs, secret };
     let mut reload = Reload::new(source, active, Arc::clone(&control), served).await;
     gateway.list_new_servers();
+    let notices = tokio::spawn(webhook::run(Arc::clone(&control)));
     ready.store(true, Ordering::Relaxed);
     let mut announced = data.announce(&bound.kept_line())?;
     announce(&bound, &visible(&start_text));
@@ -202,12 +205,14 @@ async fn serve(
                 drop(control.refresh().await);
                 gateway.list_new_servers();
                 store.tick(Timestamp::now());
+                gateway.admission().holds().sync(store.approvals_version());
             }
         }
     }
 
     tracing::info!("stopping");
     ready.store(false, Ordering::Relaxed);
+    notices.abort();
     drop(announced);
     stop.cancel();
     tokio::select! {

@@ -38,6 +38,8 @@ mod wire;
 
 #[path = "e2e/admin.rs"]
 mod admin;
+#[path = "e2e/approvals.rs"]
+mod approvals;
 #[path = "e2e/attributed.rs"]
 mod attributed;
 #[path = "e2e/audit.rs"]

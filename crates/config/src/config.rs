@@ -17,6 +17,7 @@ use crate::mcp_servers;
 use crate::problem::{Problem, code};
 use crate::reader::{At, Read as _, Reader};
 use crate::settings::RawConfig;
+use crate::settings::approvals::ApprovalsConfig;
 use crate::settings::audit::AuditConfig;
 use crate::settings::grants::{GrantConfig, Holder, Known};
 use crate::settings::limits::{AgentSessionsConfig, Limits};
@@ -29,7 +30,7 @@ use crate::source::{Source, decode};
 use crate::surroundings::Surroundings;
 use crate::syntax::{self, Kind, Node};
 use crate::v8project::{self, DropIn};
-use crate::value::{Cidr, HttpOrigin, Period, TokenHash, within};
+use crate::value::{Cidr, HttpOrigin, Period, Text, TokenHash, within};
 
 /// All settings of `toolgate.yaml`, validated and with defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +67,10 @@ pub struct Config {
     pub people: Vec<PersonConfig>,
     /// The reverse WebSocket.
     pub sessions: SessionsConfig,
+    /// How people answer held calls.
+    pub approvals: ApprovalsConfig,
+    /// The address in links to toolgate's pages.
+    pub public_url: Option<String>,
     /// The audit log.
     pub audit: AuditConfig,
 }
@@ -316,8 +321,23 @@ fn lower(raw: RawConfig, reader: &mut Reader<'_>) -> Config {
         grants: grants.into_iter().map(|grant| grant.value).collect(),
         people: people.into_iter().map(|person| person.value).collect(),
         sessions,
+        approvals: value(raw.approvals).lower(reader),
+        public_url: raw.public_url.and_then(|at| public_url(&at, reader)),
         audit: value(raw.audit).lower(reader),
     }
+}
+
+/// An address in links, without a slash at its end.
+fn public_url(at: &At<Text>, reader: &mut Reader<'_>) -> Option<String> {
+    let url = at.value.0.trim_end_matches('/');
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    if rest.is_none_or(|rest| rest.is_empty() || rest.contains(['?', '#', ' ', '@'])) {
+        let message = format!("`{url}` is not the address of a web page");
+        let hint = "write `https://HOST` or `https://HOST/PATH`";
+        reader.error_hint(code::INVALID_VALUE, at.span, message, hint);
+        return None;
+    }
+    Some(url.to_owned())
 }
 
 fn value<T: Default>(section: Option<At<T>>) -> T {

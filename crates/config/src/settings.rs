@@ -4,6 +4,7 @@
 //! Its `lower` turns it into the validated public type and reports contradictions.
 //! Start at [`RawConfig`].
 
+pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod grants;
 pub(crate) mod limits;
@@ -63,6 +64,10 @@ section! {
         people: Vec<At<people::RawPerson>>,
         /// Programs that connect over WebSocket and publish tools.
         sessions: sessions::RawSessions,
+        /// How people answer held calls.
+        approvals: approvals::RawApprovals,
+        /// The address in links to toolgate's pages, as people reach it. Default: the admin listener.
+        public_url: Text,
         /// The audit log.
         audit: audit::RawAudit,
     }
@@ -78,11 +83,6 @@ const FOREIGN: &[(&str, &str)] = &[
     (
         "tokens",
         "tokens of agents are `grants:`, of people `people:`, of sessions `sessions: { tokens: [] }`",
-    ),
-    (
-        "approvals",
-        "approvals are not supported by this version, so no person can answer a held call: it is \
-         refused. Remove the section",
     ),
     ("workPath", V8_PROJECT),
     ("mcp", V8_PROJECT),

@@ -5,13 +5,14 @@
 //!
 //! Start at [`access`].
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use toolgate_audit::Hash;
 use toolgate_config::{Config, GrantConfig};
-use toolgate_gateway::{Access, Frozen, Grant};
-use toolgate_store::{self as store, Snapshot};
+use toolgate_gateway::{Access, Approvers, Frozen, Grant, GrantedException};
+use toolgate_policy::{Exception, ExceptionFacts, Kept};
+use toolgate_store::{self as store, Snapshot, StandingException};
 
 use crate::policies::{LOCAL, Policies};
 use crate::read_model::{file_id, is_of_file};
@@ -55,6 +56,34 @@ pub(crate) fn access(
     access.generation = Some(snapshot.generation);
     access.frozen = frozen(snapshot);
     Ok(access)
+}
+
+/// The standing exceptions of the store, by grant. One whose person may not answer any more means
+/// nothing, and neither does one that cannot be read.
+pub(crate) fn exceptions(
+    snapshot: &Snapshot,
+    approvers: &Approvers,
+) -> HashMap<Arc<str>, Vec<GrantedException>> {
+    let mut all: HashMap<Arc<str>, Vec<GrantedException>> = HashMap::new();
+    let valid = |one: &&StandingException| approvers.groups.contains_key(&one.person);
+    for one in snapshot.exceptions.iter().filter(valid) {
+        let Ok(kept) = serde_json::from_str::<Kept>(&one.kept) else {
+            tracing::error!(id = &*one.id, "a standing exception cannot be read; it lifts nothing");
+            continue;
+        };
+        let facts = ExceptionFacts {
+            id: one.id.to_string(),
+            grant: one.grant.to_string(),
+            server: one.server.to_string(),
+            tool: one.tool.to_string(),
+            fingerprint: one.fingerprint.map(|hash| hash.0.to_vec()).unwrap_or_default(),
+            policy_hash: one.policy_hash.map(|hash| hash.to_string()).unwrap_or_default(),
+            expires: one.expires,
+        };
+        let exception = Arc::new(Exception::plain(facts));
+        all.entry(Arc::clone(&one.grant)).or_default().push(GrantedException { exception, kept });
+    }
+    all
 }
 
 fn frozen(snapshot: &Snapshot) -> Frozen {

@@ -17,12 +17,12 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{Mutex, Semaphore};
 use toolgate_audit::{Draft, Hash};
-use toolgate_config::{Listen, ServerConfig};
+use toolgate_config::{ApprovalsConfig, Listen, ServerConfig};
 use toolgate_gateway::{Gateway, RefreshError};
 use toolgate_policy::{Known, Policy};
 use toolgate_store::{Change, Document, Snapshot, Store};
 
-use crate::access::access;
+use crate::access::{access, exceptions};
 use crate::added_servers::{AddedServers, SERVERS, servers};
 use crate::checked_policies::CheckedPolicies;
 use crate::error::{NotAccepted, NotActive, NotChanged};
@@ -76,6 +76,7 @@ pub struct Control {
     state: Mutex<State>,
     people: ArcSwap<People>,
     view: ArcSwap<View>,
+    approvals: ArcSwap<ApprovalsConfig>,
     last_reload: ArcSwapOption<LastReload>,
     checked: Arc<CheckedPolicies>,
     checks: Arc<Semaphore>,
@@ -120,6 +121,7 @@ impl Control {
             state: Mutex::default(),
             people: ArcSwap::default(),
             view: ArcSwap::default(),
+            approvals: ArcSwap::default(),
             last_reload: ArcSwapOption::empty(),
             checked: Arc::default(),
             checks: Arc::new(Semaphore::new(CHECKS)),
@@ -167,6 +169,11 @@ impl Control {
     /// The read model of what is active now.
     pub fn view(&self) -> Arc<View> {
         self.view.load_full()
+    }
+
+    /// How people are told about held calls.
+    pub fn approvals(&self) -> Arc<ApprovalsConfig> {
+        self.approvals.load_full()
     }
 
     /// The last reload; `None` if there was none since the start.
@@ -267,9 +274,11 @@ impl Control {
         let before = Before { compiled: &state.compiled, checked: &self.checked, is_start };
         let known = Known { servers: names.clone(), ..self.gateway().known_for_policies(None) };
         let policies = policies(&file, snapshot, local.is_on, &known, &before)?;
-        let access = access(config, snapshot, &policies)?;
+        let mut access = access(config, snapshot, &policies)?;
         let wired = self.wire(state, config, &servers)?;
         let people = people(self.parts.admin_token, config, snapshot);
+        access.approvers = people.approvers(config.approvals.four_eyes);
+        access.exceptions = exceptions(snapshot, &access.approvers);
         let view = read_model(&file, snapshot, &servers, &policies, local.is_on);
         let summary = Summary::of(&view, names);
 
@@ -282,6 +291,9 @@ impl Control {
         if let Some(wired) = wired {
             self.gateway().apply(wired, agent_sessions(&file.config));
         }
+        let holds = self.gateway().admission().holds();
+        holds.set_public_url(file.config.public_url.clone());
+        self.approvals.store(Arc::new(file.config.approvals.clone()));
         self.gateway().set_list_wait(file.config.list_wait);
         self.gateway().access_changed();
         self.people.store(Arc::new(people));

@@ -27,6 +27,7 @@ mod inputs;
 mod last_reload;
 mod literal_secrets;
 pub mod local_mode;
+pub mod notice;
 pub mod offline;
 mod people;
 mod policies;

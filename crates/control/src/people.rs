@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate_audit::Hash;
 use toolgate_config::{Config, PersonConfig, Role};
+use toolgate_gateway::Approvers;
 use toolgate_store::{self as store, Snapshot};
 
 /// A person with a token.
@@ -39,6 +40,14 @@ impl People {
     /// These people.
     pub fn new(people: impl IntoIterator<Item = (Hash, Arc<Person>)>) -> Self {
         Self(people.into_iter().collect())
+    }
+
+    /// The people who may answer approvals.
+    pub fn approvers(&self, four_eyes: Option<bool>) -> Approvers {
+        let answer = |person: &&Arc<Person>| person.may(Role::Approver);
+        let answering = self.0.values().filter(answer);
+        let groups = answering.map(|person| (Arc::clone(&person.name), person.groups.clone()));
+        Approvers { groups: groups.collect(), people: self.0.len(), four_eyes }
     }
 
     /// The person with this token. It is found by its hash, so the time says nothing about tokens.

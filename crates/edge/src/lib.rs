@@ -19,5 +19,6 @@ pub mod remote;
 mod repoll;
 pub mod sessions;
 pub mod tls;
+pub mod webhook;
 
 pub use body::ResponseBody;

@@ -298,6 +298,8 @@ impl Gateway {
             let _turn = self.applying.lock();
             self.draining.cancel();
         }
+        // Held calls are answered; their approvals stay pending.
+        self.admission.holds().stop();
         let sessions: Vec<_> = self.sessions.read().values().cloned().collect();
         for session in &sessions {
             self.hang_up(session);

@@ -29,7 +29,9 @@ pub use downstream::streams::EventId;
 pub use gateway::{AgentSessions, Gateway, NotListed, NotOpened};
 pub use inspect::known::{KnownServer, KnownTool};
 pub use inspect::resolve::{ResolvedTool, built_in_class};
-pub use toolgate_admission::access::{Access, ActivePolicy, Frozen, Grant, LastUse};
+pub use toolgate_admission::access::{
+    Access, ActivePolicy, Approvers, Frozen, Grant, GrantedException, IN_BAND, LastUse,
+};
 pub use toolgate_admission::admit::{Admission, ArgumentRecording, Refresh, RefreshError};
 pub use toolgate_admission::auth_failures::{AuthFailureReason, AuthFailures, Listener, Peer};
 pub use toolgate_admission::delegation::{Delegation, Delegations};

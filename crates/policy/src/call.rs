@@ -67,7 +67,7 @@ pub struct Call<'a> {
     /// Digest of the arguments, if the caller has it; computed when a rule needs it.
     pub digest: Option<Digest>,
     /// Fingerprint of the tool's definition, for standing exceptions.
-    pub fingerprint: &'a str,
+    pub fingerprint: &'a [u8],
     /// A person's answer to this very call.
     pub approval: Approval,
 }

@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use crate::{
     Call, Class, Contribution, Effect, Lifted, Policy, Refusal, Reservation, Shadowed, Usage,
     Verdict,
-    model::{Approve, Entry},
+    model::{Approve, Entry, Rule, RuleKind},
 };
 use examine::Of;
 pub use examine::{Examined, examine};
@@ -119,6 +119,14 @@ pub fn is_listed(policy: &Policy, call: &Call<'_>, now: Timestamp) -> bool {
     let named = |entry: &&Entry| steps::names(entry, now);
     let open = document.default_allow || document.list_all || call.is_my_permissions();
     !hidden && (open || entries.iter().any(named))
+}
+
+/// Whether a rule may hold this call for a person.
+pub fn may_hold(policy: &Policy, call: &Call<'_>) -> bool {
+    let asks = |rule: &Rule| rule.kind == RuleKind::RequireApproval;
+    policy.entries(call).iter().any(|entry| {
+        entry.approve.is_some() || !entry.approve_if.is_empty() || entry.rules.iter().any(asks)
+    })
 }
 
 /// The state of one decision.

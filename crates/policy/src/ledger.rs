@@ -24,7 +24,7 @@ pub struct Ledger {
     running: HashMap<String, u64>,
     seen: HashMap<String, (Timestamp, Window)>,
     owned: HashMap<(String, String, String), Owned>,
-    exceptions: Vec<Exception>,
+    exceptions: Vec<Arc<Exception>>,
 }
 
 /// The owners of a value, and until when.
@@ -238,7 +238,7 @@ impl Ledger {
 
     /// Adds a standing exception.
     pub fn except(&mut self, exception: Exception) {
-        self.exceptions.push(exception);
+        self.exceptions.push(Arc::new(exception));
     }
 }
 
@@ -272,7 +272,7 @@ impl Usage for Ledger {
         }))
     }
 
-    fn exceptions(&self) -> &[Exception] {
+    fn exceptions(&self) -> &[Arc<Exception>] {
         &self.exceptions
     }
 }

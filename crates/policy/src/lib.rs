@@ -11,6 +11,7 @@
 //!
 //! Start reading at [`decide`], then `truth` (conditions), `limit` (counters), `lower` (parsing).
 
+mod approval;
 mod budget;
 mod call;
 mod choices;
@@ -28,6 +29,7 @@ mod import;
 mod index;
 mod intercept;
 mod json;
+mod kept;
 mod known;
 mod ledger;
 mod limit;
@@ -52,14 +54,18 @@ mod usage;
 mod verdict;
 mod window;
 
+pub use approval::{Answerer, ApprovalState, Binding, MayNotAnswer, Question, REQUESTER};
 pub use call::{Approval, Call, Identity, SessionFacts};
 pub use code::{Code, Severity};
-pub use decide::{Examined, conclude, decide, examine, is_call_hidden, is_hidden, is_listed};
+pub use decide::{
+    Examined, conclude, decide, examine, is_call_hidden, is_hidden, is_listed, may_hold,
+};
 pub use digest::{Digest, argument_digest};
 pub use explain::{ExplainedRule, Explanation, LimitState, explain, limits, locate};
 pub use format::format;
 pub use glob::{Glob, GlobError};
 pub use import::{Imported, import_intercept};
+pub use kept::{CannotKeep, Kept};
 pub use known::{Known, KnownTool};
 pub use ledger::{Ledger, NoRoom, Ownership, Receipt};
 pub use lower::METHODS_WITHOUT_PERMISSION;
@@ -71,10 +77,12 @@ pub use recommended::RECOMMENDED;
 pub use scenario::{TestReport, TestResult};
 pub use schema::json_schema;
 pub use syntax::MAX_BYTES;
-pub use toolgate_catalog::Class;
+pub use toolgate_catalog::{Class, draw};
 pub use toolgate_yaml::Span;
 pub use uri::normal_uri;
-pub use usage::{Claim, Counted, Exception, ExceptionFacts, Taken, UNUSED, Unavailable, Usage};
+pub use usage::{
+    Claim, Counted, Excepting, Exception, ExceptionFacts, Taken, UNUSED, Unavailable, Usage,
+};
 pub use verdict::{
     Contribution, Effect, Hold, Lifted, Refusal, Reservation, Shadowed, Take, Verdict,
 };

@@ -43,7 +43,7 @@ pub(crate) struct Words {
     pub(crate) hidden: Arc<str>,
     pub(crate) default_deny: Arc<str>,
     pub(crate) repeat: Arc<str>,
-    /// The approval of `approve_if`.
+    /// How a predicate asks that says nothing about it.
     pub(crate) approve: Approve,
 }
 

@@ -50,16 +50,8 @@ fn definitions() -> Value {
         "all_tools": entry(false, false),
         "class": entry(true, false),
         "tool": entry(true, true),
-        "predicate": {
-            "type": "object",
-            "additionalProperties": false,
-            "properties": {
-                "conditions": { "type": "array", "items": { "$ref": "#/$defs/condition" } },
-                "any": { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/predicate" } },
-                "not": { "$ref": "#/$defs/predicate" },
-                "on_deny": { "type": "string" },
-            },
-        },
+        "predicate": object(&[], predicate()),
+        "holding_predicate": object(&[], with(predicate(), asking())),
         "condition": object(&["path", "op", "value"], json!({
             "path": text(),
             "op": { "enum": Op::ALL.map(|(name, _)| name) },
@@ -101,19 +93,42 @@ fn definitions() -> Value {
     })
 }
 
+/// The keys of a predicate.
+fn predicate() -> Value {
+    json!({
+        "conditions": { "type": "array", "items": { "$ref": "#/$defs/condition" } },
+        "any": { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/predicate" } },
+        "not": { "$ref": "#/$defs/predicate" },
+        "on_deny": { "type": "string" },
+    })
+}
+
+/// The keys of `approve`.
+fn asking() -> Value {
+    json!({
+        "wait": { "anyOf": [window(), { "const": 0 }] },
+        "expires": window(),
+        "approvers": { "type": "array", "items": text() },
+        "people": count(),
+        "note": { "type": "string" },
+    })
+}
+
+/// The members of both.
+fn with(mut one: Value, other: Value) -> Value {
+    if let (Value::Object(members), Value::Object(more)) = (&mut one, other) {
+        members.extend(more);
+    }
+    one
+}
+
 fn entry(action: bool, ownership: bool) -> Value {
     let predicates = json!({ "type": "array", "items": { "$ref": "#/$defs/predicate" } });
     let mut properties = json!({
         "require": predicates,
         "deny_if": predicates,
-        "approve": object(&[], json!({
-            "wait": { "anyOf": [window(), { "const": 0 }] },
-            "expires": window(),
-            "approvers": { "type": "array", "items": text() },
-            "people": count(),
-            "note": { "type": "string" },
-        })),
-        "approve_if": predicates,
+        "approve": object(&[], asking()),
+        "approve_if": { "type": "array", "items": { "$ref": "#/$defs/holding_predicate" } },
         "limits": { "type": "array", "items": { "$ref": "#/$defs/limit" } },
         "rate_limit": { "anyOf": [
             { "type": "string", "pattern": "^\\s*[1-9]\\d*\\s*/" },

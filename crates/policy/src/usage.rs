@@ -1,7 +1,7 @@
 //! Usage, as far as decisions depend on it: counters, calls in flight, repeats, owned values, standing
 //! exceptions. The store implements it.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
 
@@ -56,8 +56,8 @@ pub trait Usage {
     fn last_admitted(&self, call: &str) -> Result<Option<Timestamp>, Unavailable>;
     /// Whether the grant owns the value.
     fn owns(&self, claim: &Claim<'_>) -> Result<bool, Unavailable>;
-    /// Standing exceptions that may concern the call.
-    fn exceptions(&self) -> &[Exception] {
+    /// Standing exceptions that may concern the call. Their [`crate::Kept`] is compared beforehand.
+    fn exceptions(&self) -> &[Arc<Exception>] {
         &[]
     }
 }
@@ -69,7 +69,7 @@ pub struct Counted<'a> {
     /// Whether the grant owns the value.
     pub owns: &'a dyn Fn(&Claim<'_>) -> Result<bool, Unavailable>,
     /// Standing exceptions that may concern the call.
-    pub exceptions: &'a [Exception],
+    pub exceptions: &'a [Arc<Exception>],
 }
 
 /// Nothing has been used and nothing is owned: for explaining a document by itself.
@@ -91,8 +91,44 @@ impl Usage for Counted<'_> {
     fn owns(&self, claim: &Claim<'_>) -> Result<bool, Unavailable> {
         (self.owns)(claim)
     }
-    fn exceptions(&self) -> &[Exception] {
+    fn exceptions(&self) -> &[Arc<Exception>] {
         self.exceptions
+    }
+}
+
+/// Other usage, with these standing exceptions.
+#[derive(Clone, Copy)]
+pub struct Excepting<'a> {
+    /// Everything else.
+    pub usage: &'a dyn Usage,
+    /// Standing exceptions that may concern the call.
+    pub exceptions: &'a [Arc<Exception>],
+}
+
+impl Usage for Excepting<'_> {
+    fn used(&self, counter: &str, period: Period) -> Result<Amount, Unavailable> {
+        self.usage.used(counter, period)
+    }
+    fn taken(&self, counter: &str, after: Timestamp) -> Result<Vec<Taken>, Unavailable> {
+        self.usage.taken(counter, after)
+    }
+    fn in_flight(&self, counter: &str) -> Result<u64, Unavailable> {
+        self.usage.in_flight(counter)
+    }
+    fn last_admitted(&self, call: &str) -> Result<Option<Timestamp>, Unavailable> {
+        self.usage.last_admitted(call)
+    }
+    fn owns(&self, claim: &Claim<'_>) -> Result<bool, Unavailable> {
+        self.usage.owns(claim)
+    }
+    fn exceptions(&self) -> &[Arc<Exception>] {
+        self.exceptions
+    }
+}
+
+impl fmt::Debug for Excepting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Excepting").finish_non_exhaustive()
     }
 }
 
@@ -114,7 +150,7 @@ pub struct Exception {
     /// The tool.
     pub tool: String,
     /// Fingerprint of the definition it was given for.
-    pub fingerprint: String,
+    pub fingerprint: Vec<u8>,
     /// Hash of the policy it was given under; it ends when the hash changes.
     pub policy_hash: String,
     /// When it ends.
@@ -134,7 +170,7 @@ pub struct ExceptionFacts {
     /// See [`Exception::tool`].
     pub tool: String,
     /// See [`Exception::fingerprint`].
-    pub fingerprint: String,
+    pub fingerprint: Vec<u8>,
     /// See [`Exception::policy_hash`].
     pub policy_hash: String,
     /// See [`Exception::expires`].
@@ -142,6 +178,13 @@ pub struct ExceptionFacts {
 }
 
 impl Exception {
+    /// Without conditions on arguments.
+    pub fn plain(facts: ExceptionFacts) -> Self {
+        let ExceptionFacts { id, grant, server, tool, fingerprint, policy_hash, expires } = facts;
+        let constraints = Vec::new();
+        Self { id, grant, server, tool, fingerprint, policy_hash, expires, constraints }
+    }
+
     /// Parses the constraints, a JSON or YAML list of conditions that must all hold.
     pub fn new(facts: ExceptionFacts, constraints: &str) -> Result<Self, Vec<Problem>> {
         let mut findings = Findings::new(constraints);

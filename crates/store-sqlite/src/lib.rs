@@ -14,6 +14,7 @@
 //! processes are running), `open_calls` (which calls have not ended). Statements are in `sql/`, the
 //! schema in `sql/migrations/`.
 
+mod approvals;
 mod audit;
 mod error;
 mod keys;

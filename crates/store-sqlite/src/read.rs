@@ -4,10 +4,12 @@ use rusqlite::{Connection, OptionalExtension as _, Row as Columns, params};
 use toolgate_audit::{CallId, ChainHead, Checkpoint, Hash, Row};
 use toolgate_policy::{Amount, Claim, Period, Taken, Unavailable, Usage};
 use toolgate_store::{
-    Document, PolicyVersion, RowQuery, Snapshot, StoreError, StoreStatus, backend::BackendReader,
+    ApprovalQuery, Document, DueNotice, HeldCall, PendingApprovals, PolicyVersion, RowQuery,
+    Snapshot, StoreError, StoreStatus, StoredApproval, backend::BackendReader,
 };
 
 use crate::{
+    approvals,
     error::{OrStoreError as _, damaged},
     open_calls,
     row::{self, to_head},
@@ -68,6 +70,30 @@ impl BackendReader for SqliteReader {
         };
         transaction.finish().or_store_error()?;
         Ok(status)
+    }
+
+    fn approval(&mut self, id: &str) -> Result<Option<StoredApproval>, StoreError> {
+        approvals::one(&self.0, sql::APPROVAL_GET, &[&id])
+    }
+
+    fn approvals(&mut self, query: &ApprovalQuery) -> Result<Vec<StoredApproval>, StoreError> {
+        approvals::select(&self.0, query)
+    }
+
+    fn last_consumed(&mut self, like: &HeldCall) -> Result<Option<StoredApproval>, StoreError> {
+        approvals::last_consumed(&self.0, like)
+    }
+
+    fn pending_approvals(&mut self) -> Result<PendingApprovals, StoreError> {
+        approvals::pending(&self.0)
+    }
+
+    fn due_deliveries(
+        &mut self,
+        now: jiff::Timestamp,
+        limit: usize,
+    ) -> Result<Vec<DueNotice>, StoreError> {
+        approvals::deliveries(&self.0, now, limit)
     }
 
     fn mark(&mut self) -> Result<jiff::Timestamp, StoreError> {

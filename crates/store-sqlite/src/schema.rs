@@ -18,11 +18,12 @@ use crate::{
 };
 
 /// Each migration makes the next version; they are never edited once released.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("../sql/migrations/0001_first.sql"),
     include_str!("../sql/migrations/0002_less_for_each_call.sql"),
     include_str!("../sql/migrations/0003_tasks.sql"),
     include_str!("../sql/migrations/0004_filters.sql"),
+    include_str!("../sql/migrations/0005_approvals.sql"),
 ];
 
 /// The schema version of this program.
@@ -96,7 +97,7 @@ fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
     let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).or_store_error()?;
     connection.busy_handler(Some(retry_busy)).or_store_error()?;
-    connection.set_prepared_statement_cache_capacity(96);
+    connection.set_prepared_statement_cache_capacity(128);
     Ok(connection)
 }
 

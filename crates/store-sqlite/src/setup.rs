@@ -11,6 +11,7 @@ use toolgate_store::{
 };
 
 use crate::{
+    approvals,
     error::{OrStoreError as _, damaged},
     sql::{self, execute},
     time::{micros, timestamp},
@@ -58,6 +59,10 @@ pub(crate) fn change(
             }
             (put_freeze(connection, freeze)?, &freeze.id)
         }
+        // The engine makes it.
+        Change::Answer { approval, .. } => return Ok(ChangeOutcome::Unknown(approval.to_string())),
+        Change::Except(exception) => (approvals::except(connection, exception)?, &exception.id),
+        Change::EndException(id) => (execute(connection, sql::STANDING_END, &[id])?, id),
         Change::Unfreeze(id) => (execute(connection, sql::FREEZE_END, &[id])?, id),
         Change::PutDocument(Document { space, key, json }) => {
             (execute(connection, sql::KEPT_PUT, &[space, key, json])?, key)
@@ -139,6 +144,7 @@ pub(crate) fn snapshot(connection: &Connection) -> Result<Snapshot, StoreError> 
         people: all(connection, sql::PERSON_ALL, &[], person)?,
         policies: all(connection, sql::POLICY_ALL, &[], policy)?,
         freezes: all(connection, sql::FREEZE_ALL, &[], freeze)?,
+        exceptions: approvals::exceptions(connection)?,
         uses: all(connection, sql::GRANT_USE_ALL, &[], |row| {
             Some(GrantUse { id: text(row, 0)?, at: timestamp(row.get(1).ok()?)? })
         })?,
@@ -160,7 +166,7 @@ pub(crate) fn documents(connection: &Connection, space: &str) -> Result<Vec<Docu
     })
 }
 
-fn all<T>(
+pub(crate) fn all<T>(
     connection: &Connection,
     sql: &str,
     values: &[&dyn rusqlite::ToSql],
@@ -238,7 +244,7 @@ fn freeze(row: &Row<'_>) -> Option<Freeze> {
     })
 }
 
-fn text(row: &Row<'_>, place: usize) -> Option<Arc<str>> {
+pub(crate) fn text(row: &Row<'_>, place: usize) -> Option<Arc<str>> {
     row.get(place).ok()
 }
 
@@ -248,7 +254,7 @@ fn words(row: &Row<'_>, place: usize) -> Option<Vec<String>> {
 
 /// An absent time is valid; an undecodable one is not.
 #[expect(clippy::option_option, reason = "absent and undecodable are different")]
-fn time(row: &Row<'_>, place: usize) -> Option<Option<Timestamp>> {
+pub(crate) fn time(row: &Row<'_>, place: usize) -> Option<Option<Timestamp>> {
     match row.get::<_, Option<i64>>(place).ok()? {
         None => Some(None),
         Some(micros) => timestamp(micros).map(Some),

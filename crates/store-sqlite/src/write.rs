@@ -90,6 +90,7 @@ impl SqliteBackend {
             told: 0,
             counter: RefCell::new(None),
             wrote: false,
+            approvals: 0,
         };
         work(&mut transaction)?;
         transaction.tell()?;

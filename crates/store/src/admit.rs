@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toolgate_audit::{ChainHead, Checkpoint, Draft};
-use toolgate_policy::{Usage, Verdict};
+use toolgate_policy::{Approval, Usage, Verdict};
 
-use crate::Admitted;
+use crate::{Admitted, HoldRequest, StoredApproval};
 
 /// A request to admit one call.
 pub struct AdmitRequest {
@@ -24,6 +24,9 @@ pub struct AdmitRequest {
     /// It may be called more than once; only the last result is used. It must be quick and must not
     /// block.
     pub decide: Box<Decide>,
+    /// How the call is held, if the verdict is a hold. Without it such a call is not admitted and
+    /// leaves no trace.
+    pub hold: Option<Box<HoldRequest>>,
 }
 
 /// Which request of a call this is.
@@ -38,8 +41,8 @@ pub enum RoundKind {
     Next,
 }
 
-/// Makes a verdict from the counters at a point in time.
-pub type Decide = dyn Fn(&dyn Usage, Timestamp) -> Verdict + Send;
+/// Makes a verdict from the counters and the answer of people at a point in time.
+pub type Decide = dyn Fn(&dyn Usage, Approval, Timestamp) -> Verdict + Send;
 
 /// Reads the counters at a point in time.
 pub type ReadUsage = dyn FnOnce(&dyn Usage, Timestamp) + Send;
@@ -51,8 +54,11 @@ pub enum AdmitOutcome {
     Admitted(Admitted),
     /// The call is refused, and the refusal is recorded.
     Refused(Box<Verdict>),
-    /// The call must wait for a person; nothing was taken and nothing recorded.
-    Held(Box<Verdict>),
+    /// The call must wait for a person; nothing was taken. If a new approval was created, it is
+    /// recorded.
+    Held(Box<Verdict>, Option<Box<StoredApproval>>),
+    /// A person has denied this very call. The refusal is recorded.
+    AnsweredNo(Box<StoredApproval>),
     /// No call with this id is waiting for its next round: it has already continued, has ended, or
     /// never existed.
     NotWaiting,

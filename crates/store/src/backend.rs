@@ -8,9 +8,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use toolgate_audit::{CallId, ChainHead, Checkpoint, Draft, Row};
-use toolgate_policy::{Ended, Ownership, Reservation, Usage, Yielded};
+use toolgate_policy::{Digest, Ended, Ownership, Reservation, Usage, Yielded};
 
-use crate::{Change, Document, PolicyVersion, RowQuery, Snapshot, StoreError, StoreStatus};
+use crate::{
+    ApprovalQuery, Change, Document, DueNotice, HeldCall, PendingApprovals, PolicyVersion,
+    RowQuery, Snapshot, StoreError, StoreStatus, StoredApproval,
+};
 
 /// The writing side of a database.
 pub trait Backend: Send + fmt::Debug + 'static {
@@ -125,6 +128,29 @@ pub trait Transaction: Usage {
     fn left_as_task(&mut self, _task: &str) -> Result<Vec<AbandonedCall>, StoreError> {
         Ok(Vec::new())
     }
+    /// The approval of this binding that is not over, or was denied and has not expired.
+    fn live_approval(&mut self, binding: &Digest) -> Result<Option<StoredApproval>, StoreError>;
+    /// The approval with this id.
+    fn approval(&mut self, id: &str) -> Result<Option<StoredApproval>, StoreError>;
+    /// Creates an approval, or replaces the one with this id. A new one is due for delivery at once;
+    /// one that is over, unless it was denied, is no longer live.
+    fn put_approval(&mut self, approval: &StoredApproval) -> Result<(), StoreError>;
+    /// The approval, which was denied, is no longer live.
+    fn forget_live(&mut self, id: &str) -> Result<(), StoreError>;
+    /// Live approvals that expire at `now` or before; at most a thousand.
+    fn due_approvals(&mut self, now: Timestamp) -> Result<Vec<StoredApproval>, StoreError>;
+    /// The number of pending approvals of a grant, and the bytes of their arguments.
+    fn pending_of(&mut self, grant: &str) -> Result<(u64, u64), StoreError>;
+    /// See [`crate::Store::note_delivery`].
+    fn note_delivery(
+        &mut self,
+        approval: &str,
+        next: Option<(u32, Timestamp)>,
+    ) -> Result<(), StoreError>;
+    /// An approval was answered or has expired: calls that wait for it, in any process, go on.
+    fn approvals_changed(&mut self) -> Result<(), StoreError>;
+    /// How often that happened.
+    fn approvals_version(&self) -> u64;
     /// Open calls whose process has ended, but for those that wait for a leg or continue as a task
     /// whose time is not up; at most a thousand.
     fn abandoned(&mut self, now: Timestamp) -> Result<Vec<AbandonedCall>, StoreError>;
@@ -176,6 +202,20 @@ pub trait BackendReader: Usage + Send {
     fn checkpoints(&mut self) -> Result<Vec<Checkpoint>, StoreError>;
     /// See [`crate::Store::status`].
     fn status(&mut self) -> Result<StoreStatus, StoreError>;
+    /// See [`crate::Store::approval`].
+    fn approval(&mut self, id: &str) -> Result<Option<StoredApproval>, StoreError>;
+    /// See [`crate::Store::approvals`].
+    fn approvals(&mut self, query: &ApprovalQuery) -> Result<Vec<StoredApproval>, StoreError>;
+    /// See [`crate::Store::last_consumed`].
+    fn last_consumed(&mut self, like: &HeldCall) -> Result<Option<StoredApproval>, StoreError>;
+    /// See [`crate::Store::pending_approvals`].
+    fn pending_approvals(&mut self) -> Result<PendingApprovals, StoreError>;
+    /// See [`crate::Store::due_deliveries`].
+    fn due_deliveries(
+        &mut self,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<DueNotice>, StoreError>;
     /// The high-water mark of the clock.
     fn mark(&mut self) -> Result<Timestamp, StoreError>;
     /// The counters, as a [`Usage`].

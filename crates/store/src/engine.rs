@@ -25,9 +25,10 @@ use jiff::{SignedDuration, Timestamp};
 use toolgate_audit::{CallId, Checkpoint, Draft, Row, Signer};
 
 use crate::{
-    AdmitOutcome, AdmitRequest, Backend, Change, ChangeError, Completion, Document, NotAudited,
-    NotReadable, PolicyVersion, ReadUsage, RowQuery, Snapshot, Store, StoreActivity, StoreError,
-    StoreErrorKind, StoreStatus,
+    AdmitOutcome, AdmitRequest, ApprovalQuery, Backend, Change, ChangeError, Completion, Document,
+    DueNotice, HeldCall, NotAudited, NotReadable, PendingApprovals, PolicyVersion, ReadUsage,
+    RowQuery, Snapshot, Store, StoreActivity, StoreError, StoreErrorKind, StoreStatus,
+    StoredApproval,
     backend::{BackendReader, SyncLag},
     permit::{Finish, OutcomeSink},
     reply,
@@ -89,6 +90,8 @@ pub(crate) struct Shared {
     failed_writes: AtomicU64,
     /// The generation as of the last transaction.
     generation: AtomicU64,
+    /// The version of the approvals as of the last transaction.
+    approvals: AtomicU64,
     /// The number of waiting admissions and other writes.
     waiting: AtomicUsize,
 }
@@ -125,6 +128,8 @@ pub(crate) enum Job {
     /// Documents that need no row.
     Keep(Box<Change>),
     Touch(Arc<str>, Timestamp),
+    /// When the notice of an approval is sent next; `None` if it was delivered.
+    Deliver(Arc<str>, Option<(u32, Timestamp)>),
     Tick(Timestamp),
     /// The receiver fails as soon as the readers have closed the data.
     Close(Timestamp, Receiver<()>, reply::Sender<(), NotAudited>),
@@ -251,6 +256,49 @@ impl Store for Engine {
 
     fn touch(&self, grant: Arc<str>, now: Timestamp) {
         self.jobs.put(Job::Touch(grant, now));
+    }
+
+    fn note_delivery(&self, approval: Arc<str>, next: Option<(u32, Timestamp)>) {
+        self.jobs.put(Job::Deliver(approval, next));
+    }
+
+    fn approvals_version(&self) -> u64 {
+        self.shared.approvals.load(Ordering::Acquire)
+    }
+
+    fn approval(
+        &self,
+        id: &str,
+    ) -> BoxFuture<'static, Result<Option<StoredApproval>, NotReadable>> {
+        let id = id.to_owned();
+        self.ask(ReadLane::Setup, move |reader| reader.approval(&id))
+    }
+
+    fn approvals(
+        &self,
+        query: ApprovalQuery,
+    ) -> BoxFuture<'static, Result<Vec<StoredApproval>, NotReadable>> {
+        self.ask(ReadLane::Setup, move |reader| reader.approvals(&query))
+    }
+
+    fn last_consumed(
+        &self,
+        like: &HeldCall,
+    ) -> BoxFuture<'static, Result<Option<StoredApproval>, NotReadable>> {
+        let like = like.clone();
+        self.ask(ReadLane::Setup, move |reader| reader.last_consumed(&like))
+    }
+
+    fn pending_approvals(&self) -> BoxFuture<'static, Result<PendingApprovals, NotReadable>> {
+        self.ask(ReadLane::Setup, |reader| reader.pending_approvals())
+    }
+
+    fn due_deliveries(
+        &self,
+        now: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'static, Result<Vec<DueNotice>, NotReadable>> {
+        self.ask(ReadLane::Setup, move |reader| reader.due_deliveries(now, limit))
     }
 
     fn generation(&self) -> u64 {

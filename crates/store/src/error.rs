@@ -3,6 +3,7 @@
 use std::fmt;
 
 use thiserror::Error;
+use toolgate_policy::ApprovalState;
 
 /// An error of the store, with a message for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -57,6 +58,12 @@ pub enum ChangeError {
     /// The target is already frozen, by the freeze with this id.
     #[error("it is already frozen by the freeze `{0}`")]
     AlreadyFrozen(String),
+    /// The approval was answered or has ended.
+    #[error("the approval is not pending, it is {0}")]
+    NotPending(ApprovalState),
+    /// This person has already approved it, and another must.
+    #[error("`{0}` has already approved it; another person must approve too")]
+    AlreadyAnswered(String),
     /// The change could not be recorded.
     #[error(transparent)]
     NotAudited(#[from] NotAudited),

@@ -9,6 +9,7 @@
 //! Invariant: no clock. Time is an argument; for counters it never runs backwards.
 
 mod admit;
+mod approval;
 pub mod backend;
 mod completion;
 mod engine;
@@ -26,6 +27,10 @@ mod sync;
 
 pub use admit::{
     AdmitOutcome, AdmitRequest, Decide, ReadUsage, RoundKind, StoreActivity, StoreStatus,
+};
+pub use approval::{
+    Answer, ApprovalQuery, DueNotice, HeldCall, HoldRequest, IsValid, KEPT_APPROVALS, MAX_PENDING,
+    MAX_PENDING_BYTES, PendingApprovals, StandingException, StoredApproval,
 };
 pub use backend::{Backend, SyncLag};
 pub use completion::{Completion, Settled};

@@ -2,6 +2,7 @@
 //!
 //! Nothing survives the process, and writes fail only on request.
 
+mod approvals;
 mod setup;
 
 use std::{
@@ -13,13 +14,16 @@ use std::{
 use jiff::Timestamp;
 use toolgate_audit::{CallId, Checkpoint, Draft, Row, RowKind};
 use toolgate_policy::{
-    Amount, Claim, Ended, Ledger, Ownership, Period, Receipt, Reservation, Taken, Unavailable,
-    Usage, Yielded,
+    Amount, Claim, Digest, Ended, Ledger, Ownership, Period, Receipt, Reservation, Taken,
+    Unavailable, Usage, Yielded,
 };
 
+use self::approvals::Approvals;
 use crate::{
-    Backend, Change, Document, Freeze, GrantUse, MAX_ROWS, PolicyVersion, RowQuery, Snapshot,
-    StoreError, StoreErrorKind, StoreStatus, StoredGrant, StoredPerson,
+    ApprovalQuery, Backend, Change, Document, DueNotice, Freeze, GrantUse, HeldCall,
+    KEPT_APPROVALS, MAX_ROWS, PendingApprovals, PolicyVersion, RowQuery, Snapshot,
+    StandingException, StoreError, StoreErrorKind, StoreStatus, StoredApproval, StoredGrant,
+    StoredPerson,
     backend::{
         AbandonedCall, BackendReader, BackendState, ChangeOutcome, Refund, Transaction,
         TransactionBody,
@@ -47,6 +51,8 @@ struct Data {
     versions: HashMap<Arc<str>, Vec<PolicyVersion>>,
     freezes: BTreeMap<Arc<str>, Freeze>,
     kept: BTreeMap<(Arc<str>, Arc<str>), Document>,
+    approvals: Approvals,
+    exceptions: BTreeMap<Arc<str>, StandingException>,
     /// The last use of grants that are not stored.
     uses: BTreeMap<Arc<str>, Timestamp>,
 }
@@ -210,8 +216,54 @@ impl Transaction for Data {
         Ok(Vec::new())
     }
 
+    fn live_approval(&mut self, binding: &Digest) -> Result<Option<StoredApproval>, StoreError> {
+        Ok(self.approvals.live(binding))
+    }
+
+    fn approval(&mut self, id: &str) -> Result<Option<StoredApproval>, StoreError> {
+        Ok(self.approvals.get(id))
+    }
+
+    fn put_approval(&mut self, approval: &StoredApproval) -> Result<(), StoreError> {
+        self.approvals.put(approval);
+        Ok(())
+    }
+
+    fn forget_live(&mut self, id: &str) -> Result<(), StoreError> {
+        self.approvals.forget_live(id);
+        Ok(())
+    }
+
+    fn due_approvals(&mut self, now: Timestamp) -> Result<Vec<StoredApproval>, StoreError> {
+        Ok(self.approvals.due(now))
+    }
+
+    fn pending_of(&mut self, grant: &str) -> Result<(u64, u64), StoreError> {
+        Ok(self.approvals.pending_of(grant))
+    }
+
+    fn note_delivery(
+        &mut self,
+        approval: &str,
+        next: Option<(u32, Timestamp)>,
+    ) -> Result<(), StoreError> {
+        self.approvals.note_delivery(approval, next);
+        Ok(())
+    }
+
+    fn approvals_changed(&mut self) -> Result<(), StoreError> {
+        self.approvals.version += 1;
+        Ok(())
+    }
+
+    fn approvals_version(&self) -> u64 {
+        self.approvals.version
+    }
+
     fn prune(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.ledger.prune(now);
+        self.approvals.prune(now.checked_sub(KEPT_APPROVALS).unwrap_or(Timestamp::MIN));
+        self.exceptions.retain(|_, exception| exception.expires > now);
         Ok(())
     }
 }
@@ -267,6 +319,7 @@ impl BackendReader for MemoryBackend {
             people: data.people.values().cloned().collect(),
             policies: data.policies.values().cloned().collect(),
             freezes: data.freezes.values().cloned().collect(),
+            exceptions: data.exceptions.values().cloned().collect(),
             uses: data
                 .uses
                 .iter()
@@ -317,6 +370,30 @@ impl BackendReader for MemoryBackend {
             mark: data.state.mark,
             open: u64::try_from(data.open.len()).unwrap_or(u64::MAX),
         })
+    }
+
+    fn approval(&mut self, id: &str) -> Result<Option<StoredApproval>, StoreError> {
+        Ok(self.data().approvals.get(id))
+    }
+
+    fn approvals(&mut self, query: &ApprovalQuery) -> Result<Vec<StoredApproval>, StoreError> {
+        Ok(self.data().approvals.select(query))
+    }
+
+    fn last_consumed(&mut self, like: &HeldCall) -> Result<Option<StoredApproval>, StoreError> {
+        Ok(self.data().approvals.last_consumed(like))
+    }
+
+    fn pending_approvals(&mut self) -> Result<PendingApprovals, StoreError> {
+        Ok(self.data().approvals.counted())
+    }
+
+    fn due_deliveries(
+        &mut self,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<DueNotice>, StoreError> {
+        Ok(self.data().approvals.deliveries(now, limit))
     }
 
     fn mark(&mut self) -> Result<Timestamp, StoreError> {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate_audit::Hash;
 
+use crate::{Answer, StandingException};
+
 /// A labelled, revocable bearer token of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredGrant {
@@ -133,6 +135,8 @@ pub struct Snapshot {
     pub policies: Vec<PolicyVersion>,
     /// The current freezes; each target has at most one.
     pub freezes: Vec<Freeze>,
+    /// Standing exceptions that have not ended.
+    pub exceptions: Vec<StandingException>,
     /// The last use of each grant that is not in `grants`.
     pub uses: Vec<GrantUse>,
 }
@@ -162,6 +166,17 @@ pub enum Change {
     Freeze(Freeze),
     /// Ends a freeze, by id.
     Unfreeze(Arc<str>),
+    /// A person answers an approval. The store completes and writes the row itself.
+    Answer {
+        /// The id of the approval.
+        approval: Arc<str>,
+        /// The answer.
+        answer: Box<Answer>,
+    },
+    /// Adds a standing exception.
+    Except(Box<StandingException>),
+    /// Ends a standing exception, by id.
+    EndException(Arc<str>),
     /// Accepts the current clock after it was far ahead: the time of the row becomes the effective
     /// time, and windows move with it and retain their counts.
     AcceptClock,
@@ -201,6 +216,7 @@ impl Change {
             Self::RemoveDocument(space, _) | Self::ReplaceDocuments { space, .. } => {
                 SETUP_SPACES.contains(&&**space)
             }
+            Self::Answer { .. } => false,
             _ => true,
         }
     }

@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use toolgate_audit::{CallId, Checkpoint, Draft, Row};
 
 use crate::{
-    AdmitOutcome, AdmitRequest, Change, ChangeError, Completion, Document, NotAudited, NotReadable,
-    PolicyVersion, ReadUsage, RowQuery, Snapshot, StoreActivity, StoreStatus,
+    AdmitOutcome, AdmitRequest, ApprovalQuery, Change, ChangeError, Completion, Document,
+    DueNotice, HeldCall, NotAudited, NotReadable, PendingApprovals, PolicyVersion, ReadUsage,
+    RowQuery, Snapshot, StoreActivity, StoreStatus, StoredApproval,
 };
 
 /// Admits calls, persists what people set up, and reads the audit.
@@ -46,6 +47,40 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Records that a grant (by id) was used. Persisted with the next tick, without a row. A grant
     /// that is not stored may have any id; its last use is in [`Snapshot::uses`].
     fn touch(&self, grant: Arc<str>, now: Timestamp);
+
+    /// Records that the notice of an approval is sent again after so many attempts and not before
+    /// that time, or that it was delivered. Without a row.
+    fn note_delivery(&self, approval: Arc<str>, next: Option<(u32, Timestamp)>);
+
+    /// A number that grows whenever an approval is answered or expires, in any process. Cheap; at most
+    /// one tick old.
+    fn approvals_version(&self) -> u64;
+
+    /// The approval with this id.
+    fn approval(&self, id: &str)
+    -> BoxFuture<'static, Result<Option<StoredApproval>, NotReadable>>;
+
+    /// Approvals that match a query, the oldest first.
+    fn approvals(
+        &self,
+        query: ApprovalQuery,
+    ) -> BoxFuture<'static, Result<Vec<StoredApproval>, NotReadable>>;
+
+    /// The last approved call of the same grant, server and tool that was sent.
+    fn last_consumed(
+        &self,
+        like: &HeldCall,
+    ) -> BoxFuture<'static, Result<Option<StoredApproval>, NotReadable>>;
+
+    /// How many approvals are pending, and since when.
+    fn pending_approvals(&self) -> BoxFuture<'static, Result<PendingApprovals, NotReadable>>;
+
+    /// Pending approvals whose notice is due.
+    fn due_deliveries(
+        &self,
+        now: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'static, Result<Vec<DueNotice>, NotReadable>>;
 
     /// A number that grows with every change of [`Store::snapshot`] or of a document in one of the
     /// [`crate::SETUP_SPACES`], made by any process. Cheap; at most one tick old.

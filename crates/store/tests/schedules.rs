@@ -13,7 +13,7 @@ use shuttle::future::block_on;
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
 use toolgate_audit::{Effect, Outcome, Row, RowKind, Verifier};
-use toolgate_policy::Verdict;
+use toolgate_policy::{Approval, Verdict};
 use toolgate_store::suite::{POLICY, TestAgent, at, signer};
 use toolgate_store::{
     AdmitOutcome, AdmitRequest, Admitted, Completion, Engine, EngineSettings, MemoryBackend,
@@ -234,16 +234,16 @@ fn a_store_closes_while_others_call() {
 fn decided_outside(store: &Arc<dyn Store>, agent: &TestAgent, now: Timestamp) -> AdmitRequest {
     let mut request = agent.request("both", "{}", now);
     let (tell, told) = futures_channel::oneshot::channel();
-    let decide = std::mem::replace(&mut request.decide, Box::new(|_, _| unreachable!()));
+    let decide = std::mem::replace(&mut request.decide, Box::new(|_, _, _| unreachable!()));
     let look = Box::new(move |usage: &dyn toolgate_policy::Usage, now| {
-        drop(tell.send(decide(usage, now)));
+        drop(tell.send(decide(usage, Approval::None, now)));
     });
     block_on(store.read_usage(now, look)).unwrap();
     let mut verdict: Verdict = block_on(told).unwrap();
     for reservation in &mut verdict.reservations {
         reservation.enforced = false;
     }
-    request.decide = Box::new(move |_, _| verdict.clone());
+    request.decide = Box::new(move |_, _, _| verdict.clone());
     request
 }
 

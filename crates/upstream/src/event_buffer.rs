@@ -67,7 +67,13 @@ struct State {
     paused: Option<u64>,
     /// The current reader.
     reader: u64,
+    /// How many connections wait for or read it; `None` before the first.
+    attended: Option<usize>,
 }
+
+/// A connection that waits for a buffer or reads it.
+#[derive(Debug)]
+pub struct Attending(Arc<EventBuffer>);
 
 /// The state of an answer that may be relayed.
 #[derive(Debug, Default)]
@@ -187,6 +193,25 @@ impl EventBuffer {
             tokio::pin!(woken);
             woken.as_mut().enable();
             if self.state.lock().has_resumed() {
+                return;
+            }
+            woken.await;
+        }
+    }
+
+    /// From now on, until that is dropped, a connection waits for the buffer or reads it.
+    pub fn attend(self: &Arc<Self>) -> Attending {
+        *self.state.lock().attended.get_or_insert(0) += 1;
+        Attending(Arc::clone(self))
+    }
+
+    /// Waits until the last connection is gone. A buffer that never had one is not left.
+    pub async fn left(&self) {
+        loop {
+            let woken = self.wake.notified();
+            tokio::pin!(woken);
+            woken.as_mut().enable();
+            if self.state.lock().attended == Some(0) {
                 return;
             }
             woken.await;
@@ -324,6 +349,15 @@ impl EventBuffer {
         }
         let shown = state.ended || !state.events.is_empty() || state.pause.is_some();
         shown.then_some(First::Stream)
+    }
+}
+
+impl Drop for Attending {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.attended = state.attended.map(|count| count.saturating_sub(1));
+        drop(state);
+        self.0.wake.notify_waiters();
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::future::ready;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -18,6 +19,7 @@ use toolgate_admission::clearance::{Clearance, Closed, Heads};
 use toolgate_admission::contained::{Work, contained};
 use toolgate_admission::describe::describe;
 use toolgate_admission::ended::Ended;
+use toolgate_admission::holds::HeldCaller;
 use toolgate_admission::multi_round::MultiRound;
 use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
@@ -29,6 +31,7 @@ use toolgate_mcp::{Refusal, method, write};
 use toolgate_policy::Class;
 
 use crate::event_buffer::EventBuffer;
+use crate::held_agent::HeldAgent;
 use crate::imitation::is_imitation;
 use crate::link::{Agent, AgentRequest, Link, Owner, Pending};
 use crate::reply::Reply;
@@ -61,6 +64,7 @@ pub fn forward(
         ..owner(&**session)
     };
     let pending = link.pending(&request, ask, &owner, buffer)?;
+    let token = request.progress_token.map(str::to_owned);
     let (pending, rounds) = match request.rounds {
         Some(MultiRound { rounds, sessionless }) => {
             (pending.with_sessionless(sessionless), Some(rounds))
@@ -69,7 +73,8 @@ pub fn forward(
     };
     let (session, link) = (Arc::clone(session), Arc::clone(link));
     let admission = Arc::clone(session.admission());
-    let delivery = ToServer { session, link, pending, unchecked, task };
+    let agent = HeldAgent::new(buffer, token.as_deref());
+    let delivery = ToServer { session, link, pending, unchecked, task, agent };
     Ok(pipeline::run(&admission, context, rounds, |admission, context| {
         delivery.prepare(admission, context)
     }))
@@ -183,6 +188,7 @@ struct ToServer<S> {
     unchecked: Option<Heads>,
     /// The task it is about, if the call that created the task waits for its result.
     task: Option<Task>,
+    agent: HeldAgent,
 }
 
 /// A task that a request is about.
@@ -216,13 +222,37 @@ impl<S: Agent> ToServer<S> {
     }
 }
 
+impl<S: Agent> HeldCaller for ToServer<S> {
+    fn hold_progress(&self, waited: Duration, total: Duration, approval: &str) {
+        self.agent.progress(waited, total, approval);
+    }
+
+    async fn agent_gone(&mut self) {
+        tokio::select! {
+            () = self.agent.left() => {}
+            () = self.pending.ended_early() => {}
+        }
+    }
+}
+
 impl<S: Agent> Delivery for ToServer<S> {
+    fn renewed(&self, context: &Arc<CallContext>) -> Arc<CallContext> {
+        let CallSubject::Tool(tool, _) = &context.subject else { return Arc::clone(context) };
+        let fingerprint = self.link.fingerprint(tool);
+        if fingerprint == context.fingerprint {
+            return Arc::clone(context);
+        }
+        let mut renewed = CallContext::clone(context);
+        renewed.fingerprint = fingerprint;
+        Arc::new(renewed)
+    }
+
     fn refuse(self, refused: &Refused) {
         self.pending.refuse(refused);
     }
 
     async fn send(self, sending: Sending<'_>) -> Ended {
-        let Self { session, link, pending, unchecked, task } = self;
+        let Self { session, link, pending, unchecked, task, agent: _ } = self;
         let Sending { admission, context, permit, recheck } = sending;
         if let (method::RESOURCES_SUBSCRIBE, CallSubject::Resource(uri)) =
             (&*context.method, &context.subject)

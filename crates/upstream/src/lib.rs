@@ -19,6 +19,7 @@ pub mod fingerprint;
 pub mod forward;
 #[cfg(fuzzing)]
 pub mod fuzz;
+pub mod held_agent;
 mod imitation;
 mod label;
 pub mod link;

@@ -7,10 +7,14 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolgate_audit::Draft;
-use toolgate_policy::{Examined, Outcome, UNUSED, Usage, Verdict, conclude, examine};
+use toolgate_audit::{ArgumentMode, Draft, record_arguments};
+use toolgate_policy::{
+    Approval, Binding, Call, Digest, Examined, Exception, Outcome, UNUSED, Usage, Verdict,
+    argument_digest, conclude, examine, may_hold,
+};
 
-use super::{Admission, draft};
+use super::{Admission, ArgumentRecording, draft};
+use crate::access::Access;
 use crate::call_context::{CallContext, CallSubject};
 use crate::fair_queue::NotRun;
 use crate::refused::Refused;
@@ -25,6 +29,18 @@ const LARGE_RESULT: usize = 256 * 1024;
 pub(super) struct Prepared {
     pub(super) draft: Draft,
     pub(super) examined: ExaminedCall,
+    /// How it is held, if the policy may hold it.
+    pub(super) hold: Option<HoldParts>,
+    /// Standing exceptions whose arguments it has.
+    pub(super) exceptions: Vec<Arc<Exception>>,
+}
+
+/// What an approval of the call would be bound to.
+pub(super) struct HoldParts {
+    pub(super) binding: Digest,
+    pub(super) digest: Digest,
+    pub(super) members: Arc<str>,
+    pub(super) arguments: Arc<str>,
 }
 
 /// What the policy derives from a request alone.
@@ -37,16 +53,18 @@ pub(super) enum ExaminedCall {
 
 impl Admission {
     /// Examines a request as far as that is possible without the store.
-    pub(super) async fn prepare(&self, context: &Arc<CallContext>) -> Result<Prepared, Refused> {
+    pub(super) async fn prepare(
+        &self,
+        context: &Arc<CallContext>,
+        access: &Arc<Access>,
+    ) -> Result<Prepared, Refused> {
         let now = self.now();
         let recording = self.recording.load_full();
         if context.arguments.len() <= LARGE {
-            let (draft, examined) = (draft(&recording, context), context.examine(now));
-            return Ok(Prepared { draft, examined });
+            return Ok(context.prepare(&recording, access, now));
         }
-        let held = Arc::clone(context);
-        let prepare =
-            move || Prepared { draft: draft(&recording, &held), examined: held.examine(now) };
+        let (held, access) = (Arc::clone(context), Arc::clone(access));
+        let prepare = move || held.prepare(&recording, &access, now);
         let prepared = self.large_calls.run(&context.sender.grant.label, prepare).await;
         prepared.map_err(|why| Refused::not_audited(context.call_id, &why.to_string()))
     }
@@ -83,6 +101,48 @@ impl Admission {
 }
 
 impl CallContext {
+    fn prepare(&self, recording: &ArgumentRecording, access: &Access, now: Timestamp) -> Prepared {
+        let (draft, examined) = (draft(recording, self), self.examine(now));
+        let (hold, exceptions) = (self.hold_parts(recording), self.exceptions(access));
+        Prepared { draft, examined, hold, exceptions }
+    }
+
+    /// The standing exceptions of the grant for calls with these arguments.
+    fn exceptions(&self, access: &Access) -> Vec<Arc<Exception>> {
+        let own = access.exceptions.get(&self.sender.grant.label).into_iter().flatten();
+        let own = own.filter(|one| *one.exception.tool == **self.subject.name().0);
+        let similar = own.filter(|one| one.kept.fits(&self.arguments));
+        similar.map(|one| Arc::clone(&one.exception)).collect()
+    }
+
+    /// `None` if no rule may hold the call, or its arguments have no canonical form; then a call that
+    /// is held after all is refused.
+    fn hold_parts(&self, recording: &ArgumentRecording) -> Option<HoldParts> {
+        let active = self.sender.grant.policy.as_ref()?;
+        let CallSubject::Tool(tool, class) = &self.subject else { return None };
+        if !may_hold(&active.policy, &self.call(tool, *class, None)) {
+            return None;
+        }
+        let digest = argument_digest(&self.arguments).ok()?;
+        let binding = Binding {
+            grant: &self.sender.grant.label,
+            server: &self.server,
+            session: self.session.as_ref().map(|session| &*session.id),
+            tool,
+            fingerprint: self.fingerprint.map(|hash| hash.0),
+            arguments: digest,
+            policy_hash: active.policy.hash(),
+        };
+        let hashed = ArgumentMode::Hashed;
+        let members = record_arguments(hashed, &self.arguments, &[], &recording.secret).values;
+        Some(HoldParts {
+            binding: binding.digest(),
+            digest,
+            members: members.unwrap_or_else(|| "{}".into()),
+            arguments: self.arguments.as_str().into(),
+        })
+    }
+
     fn examine(&self, now: Timestamp) -> ExaminedCall {
         match (&self.sender.grant.policy, &self.subject) {
             (Some(active), CallSubject::Tool(tool, class)) => {
@@ -101,12 +161,13 @@ impl CallContext {
     pub(super) fn conclude(
         &self,
         examined: &ExaminedCall,
+        approval: Approval,
         usage: &dyn Usage,
         now: Timestamp,
     ) -> Verdict {
         match (&self.sender.grant.policy, &self.subject, examined) {
             (Some(active), CallSubject::Tool(tool, class), ExaminedCall::Tool(examined)) => {
-                let call = self.call(tool, *class, Some(&self.arguments));
+                let call = Call { approval, ..self.call(tool, *class, Some(&self.arguments)) };
                 conclude(&active.policy, &call, examined, usage, now)
             }
             (active, _, ExaminedCall::Name(verdict, shadow))
@@ -114,7 +175,7 @@ impl CallContext {
             {
                 (**verdict).clone()
             }
-            _ => self.decide(Some(&self.arguments), usage, now),
+            _ => self.decide_with(Some(&self.arguments), approval, usage, now),
         }
     }
 }

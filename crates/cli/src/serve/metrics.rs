@@ -55,6 +55,7 @@ fn register(registry: &mut Registry, metrics: &Metrics, admission: &Admission) -
     registry.register("build", "The version of toolgate", build);
     admission.metrics().register(registry);
     admission.auth_failures().register(registry);
+    admission.holds().register(registry);
     metrics.register(registry);
     Gauges::register(registry)
 }
@@ -69,6 +70,8 @@ struct Gauges {
     checkpoint_row: Gauge,
     checkpoint_time: Seconds,
     sync_lag: Seconds,
+    approvals_pending: Gauge,
+    approval_oldest: Seconds,
     writes: Counter,
     failed_writes: Counter,
     sessions: SessionGauges,
@@ -114,6 +117,16 @@ impl Gauges {
                 "audit_sync_lag",
                 "How long the oldest row that is not on the disk yet has waited",
             ),
+            approvals_pending: gauge(
+                registry,
+                "approvals_pending",
+                "Held calls that wait for the answer of a person",
+            ),
+            approval_oldest: in_seconds(
+                registry,
+                "approval_oldest",
+                "How long the oldest of them has waited; 0 if there is none",
+            ),
             writes: ok,
             failed_writes: failed,
             sessions: SessionGauges::register(registry),
@@ -132,6 +145,10 @@ impl Gauges {
             set(&self.checkpoint_row, checkpoint.seq);
             self.checkpoint_time.set(seconds(checkpoint.time));
         }
+        let Ok(Ok(pending)) = timeout(PATIENCE, store.pending_approvals()).await else { return };
+        set(&self.approvals_pending, pending.count);
+        let age = pending.oldest.map(|oldest| Timestamp::now().duration_since(oldest));
+        self.approval_oldest.set(age.map_or(0.0, |age| age.as_secs_f64().max(0.0)));
     }
 }
 

@@ -103,6 +103,12 @@ fn the_description_of_the_api() {
 /// Every route, and who may use it.
 const ROUTES: &[(&str, &str, &str)] = &[
     ("GET", "openapi.json", "viewer"),
+    ("GET", "approvals", "viewer"),
+    ("GET", "approvals/standing", "viewer"),
+    ("DELETE", "approvals/standing/{id}", "approver"),
+    ("GET", "approvals/{id}", "viewer"),
+    ("POST", "approvals/{id}/approve", "approver"),
+    ("POST", "approvals/{id}/deny", "approver"),
     ("GET", "status", "viewer"),
     ("GET", "servers", "viewer"),
     ("POST", "servers", "admin"),

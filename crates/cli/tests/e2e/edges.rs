@@ -21,7 +21,6 @@ fn settings_that_this_version_cannot_honour_are_rejected() {
         ("servers: { a: { command: x, pin: first } }", "2:34"),
         ("servers: { a: { command: x, pin: strict } }", "2:34"),
         ("servers: { a: { url: 'http://127.0.0.1:1/', validate: true } }", "2:55"),
-        ("approvals: { four_eyes: on }", "2:1"),
     ] {
         home.configure(&format!("version: 1\n{text}\n"));
         for (words, code) in [(&["serve"][..], 2), (&["config", "check"][..], 1)] {

@@ -14,6 +14,7 @@ mod sessions;
 use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -23,6 +24,7 @@ use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::contained::Work;
 use toolgate_admission::describe::describe;
 use toolgate_admission::ended::Ended;
+use toolgate_admission::holds::HeldCaller;
 use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
 use toolgate_admission::reserved::TOOLGATE;
@@ -31,6 +33,7 @@ use toolgate_json::quote;
 use toolgate_mcp::Refusal;
 use toolgate_policy::Class;
 use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::held_agent::HeldAgent;
 use toolgate_upstream::lists::List;
 use toolgate_upstream::reply::Reply;
 
@@ -92,7 +95,8 @@ pub(crate) fn start(
     let context = describe(session, TOOLGATE, request, Some(built_in.name), |_| built_in.class)?;
     let reply = Reply::new(buffer, request.id, AnswerKind::ToolResult);
     let reply = reply.with_call_id(Some(context.call_id));
-    let delivery = ToBuiltIn { session: Arc::clone(session), built_in, reply };
+    let agent = HeldAgent::new(buffer, request.progress_token);
+    let delivery = ToBuiltIn { session: Arc::clone(session), built_in, reply, agent };
     let prepared = |_, context| ready(Some((delivery, context)));
     Ok(pipeline::run(session.admission(), context, None, prepared))
 }
@@ -102,6 +106,17 @@ struct ToBuiltIn {
     session: Arc<AgentSession>,
     built_in: &'static BuiltIn,
     reply: Reply,
+    agent: HeldAgent,
+}
+
+impl HeldCaller for ToBuiltIn {
+    fn hold_progress(&self, waited: Duration, total: Duration, approval: &str) {
+        self.agent.progress(waited, total, approval);
+    }
+
+    async fn agent_gone(&mut self) {
+        self.agent.left().await;
+    }
 }
 
 impl Delivery for ToBuiltIn {

@@ -16,6 +16,7 @@ use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::contained::{Work, contained};
 use toolgate_admission::describe::describe;
 use toolgate_admission::ended::Ended;
+use toolgate_admission::holds::HeldCaller;
 use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
 use toolgate_audit::{Effect, Outcome};
@@ -85,6 +86,15 @@ async fn nothing(session: &Arc<AgentSession>, reply: Reply) {
 
 /// The delivery of a request for tasks that no server receives.
 struct Nothing(Reply);
+
+/// No rule holds a method, so it never waits for a person.
+impl HeldCaller for Nothing {
+    fn hold_progress(&self, _: Duration, _: Duration, _: &str) {}
+
+    async fn agent_gone(&mut self) {
+        std::future::pending().await
+    }
+}
 
 impl Delivery for Nothing {
     const HAS_PEER: bool = false;

@@ -5,6 +5,7 @@
 //! name first, so that the answer does not reveal what exists.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use toolgate_admission::admit::Admission;
@@ -15,6 +16,7 @@ use toolgate_admission::caller::Caller;
 use toolgate_admission::contained::Work;
 use toolgate_admission::describe::describe;
 use toolgate_admission::ended::{Ended, Withheld};
+use toolgate_admission::holds::HeldCaller;
 use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
 use toolgate_admission::reserved::SESSIONS;
@@ -22,6 +24,7 @@ use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_mcp::{Refusal, write};
 use toolgate_session::{self as session, CallAnswer, CallTarget, KnownSessionTool, SessionFailure};
 use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::held_agent::HeldAgent;
 use toolgate_upstream::reply::Reply;
 
 use super::running_calls::RunningCall;
@@ -37,6 +40,7 @@ struct SessionCall {
     /// Whether the request has arguments; otherwise an empty object is decided.
     has_arguments: bool,
     reply: Reply,
+    agent: HeldAgent,
 }
 
 /// The delivery of a call to a session.
@@ -69,6 +73,7 @@ pub(crate) fn start(
         shown: shown.to_owned(),
         has_arguments,
         reply: reply.with_call_id(Some(context.call_id)),
+        agent: HeldAgent::new(buffer, request.progress_token),
     };
     Ok(pipeline::run(caller.admission(), context, None, |admission, context| {
         call.prepare(admission, context)
@@ -132,6 +137,19 @@ impl SessionCall {
                 self.reply.result(&failure_result(failure, *has_output_schema, context.call_id));
             }
             Err(refused) => self.reply.refuse(&refused),
+        }
+    }
+}
+
+impl HeldCaller for ToSession {
+    fn hold_progress(&self, waited: Duration, total: Duration, approval: &str) {
+        self.call.agent.progress(waited, total, approval);
+    }
+
+    async fn agent_gone(&mut self) {
+        tokio::select! {
+            () = self.call.agent.left() => {}
+            () = self.running_call.cancelled.cancelled() => {}
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolgate_admission::contained::Work;
-use toolgate_upstream::event_buffer::{Begun, EventBuffer, First};
+use toolgate_upstream::event_buffer::{Attending, Begun, EventBuffer, First};
 
 use crate::downstream::coarse_timer::CoarseTimer;
 
@@ -21,6 +21,8 @@ pub struct Call {
     work: Option<(Work, TaskTrackerToken)>,
     tasks: TaskTracker,
     timer: Arc<CoarseTimer>,
+    /// The connection waits for the first message.
+    _attending: Attending,
 }
 
 impl Call {
@@ -30,8 +32,9 @@ impl Call {
         tasks: &TaskTracker,
         timer: &Arc<CoarseTimer>,
     ) -> Self {
-        let work = Some((work, tasks.token()));
-        Self { buffer, work, tasks: tasks.clone(), timer: Arc::clone(timer) }
+        let (work, attending) = (Some((work, tasks.token())), buffer.attend());
+        let (tasks, timer) = (tasks.clone(), Arc::clone(timer));
+        Self { buffer, work, tasks, timer, _attending: attending }
     }
 
     /// Waits for the answer for 50 to 100 ms. After that, or if another message comes first, the call

@@ -11,9 +11,9 @@ use toolgate_gateway::Ids;
 use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, SendError};
 use toolgate_store::backend::{BackendReader, TransactionBody};
 use toolgate_store::{
-    AdmitOutcome, AdmitRequest, Backend, Change, ChangeError, Completion, Document, MemoryBackend,
-    NotAudited, NotReadable, PolicyVersion, ReadUsage, RowQuery, Snapshot, Store, StoreError,
-    StoreErrorKind, StoreStatus,
+    AdmitOutcome, AdmitRequest, ApprovalQuery, Backend, Change, ChangeError, Completion, Document,
+    DueNotice, HeldCall, MemoryBackend, NotAudited, NotReadable, PendingApprovals, PolicyVersion,
+    ReadUsage, RowQuery, Snapshot, Store, StoreError, StoreErrorKind, StoreStatus, StoredApproval,
 };
 
 use crate::script::Script;
@@ -142,7 +142,7 @@ impl Store for FaultyStore {
         }
         match self.1.fault() {
             Some(Fault::DecisionPanics) => {
-                asking.decide = Box::new(|_, _| panic!("on purpose"));
+                asking.decide = Box::new(|_, _, _| panic!("on purpose"));
                 self.0.admit(asking)
             }
             Some(Fault::NotWritten) => Box::pin(std::future::ready(Err(not_audited()))),
@@ -186,6 +186,40 @@ impl Store for FaultyStore {
     }
     fn touch(&self, grant: Arc<str>, now: Timestamp) {
         self.0.touch(grant, now);
+    }
+    fn note_delivery(&self, approval: Arc<str>, next: Option<(u32, Timestamp)>) {
+        self.0.note_delivery(approval, next);
+    }
+    fn approvals_version(&self) -> u64 {
+        self.0.approvals_version()
+    }
+    fn approval(
+        &self,
+        id: &str,
+    ) -> BoxFuture<'static, Result<Option<StoredApproval>, NotReadable>> {
+        self.0.approval(id)
+    }
+    fn approvals(
+        &self,
+        query: ApprovalQuery,
+    ) -> BoxFuture<'static, Result<Vec<StoredApproval>, NotReadable>> {
+        self.0.approvals(query)
+    }
+    fn last_consumed(
+        &self,
+        like: &HeldCall,
+    ) -> BoxFuture<'static, Result<Option<StoredApproval>, NotReadable>> {
+        self.0.last_consumed(like)
+    }
+    fn pending_approvals(&self) -> BoxFuture<'static, Result<PendingApprovals, NotReadable>> {
+        self.0.pending_approvals()
+    }
+    fn due_deliveries(
+        &self,
+        now: Timestamp,
+        limit: usize,
+    ) -> BoxFuture<'static, Result<Vec<DueNotice>, NotReadable>> {
+        self.0.due_deliveries(now, limit)
     }
     fn generation(&self) -> u64 {
         self.0.generation()

@@ -201,7 +201,8 @@ impl Engine<'_, '_, '_> {
                 match known.at(self.moment) {
                     Settled::False | Settled::Skipped => {}
                     Settled::True => {
-                        let approve = &self.policy.words.approve;
+                        let approve = predicate.approve.as_deref();
+                        let approve = approve.unwrap_or(&self.policy.words.approve);
                         self.holds.push((approve, Arc::clone(&predicate.rule), shadow));
                     }
                     truth @ Settled::Error(_) => self.deny_by(entry, predicate, truth, false),
@@ -227,8 +228,8 @@ impl Engine<'_, '_, '_> {
         for (approve, rule, shadow) in self.holds.clone() {
             self.say(shadow, &rule, Effect::Hold, |words| {
                 let otherwise = || format!("`{tool}` needs the approval of a person");
-                let then = "this version of toolgate cannot ask a person, so the call is not sent";
-                let text = words.of(|| worded(approve.note.as_deref(), otherwise, then));
+                let note = approve.note.as_ref();
+                let text = words.of(|| note.map_or_else(otherwise, Clone::clone));
                 Said { refusal: None, ..Said::denied(&rule, text) }
             });
         }
@@ -241,7 +242,7 @@ impl Engine<'_, '_, '_> {
             let facts = facts.get_or_init(|| Facts::new(call));
             later::known(facts, test, Side::Require, 0).at(self.moment) == Settled::True
         };
-        let covers = |exception: &&crate::Exception| {
+        let covers = |exception: &&Arc<crate::Exception>| {
             exception.grant == call.grant
                 && exception.server == call.server
                 && exception.tool == call.tool

@@ -129,13 +129,18 @@ impl Reader<'_, '_> {
     fn approve(&mut self, members: &[Member], base: &str) -> Option<Approve> {
         let node = find(members, "approve")?;
         let keys = ["wait", "expires", "approvers", "people", "note"];
-        let fields = self.fields(node, "`approve`", &keys)?;
-        let mut approve = default_approve(base);
-        if let Some(node) = find(fields, "wait") {
-            approve.wait = self.wait(node);
-        }
-        if let Some(expires) = find(fields, "expires").and_then(|n| self.window(n, "expires")) {
+        self.fields(node, "`approve`", &keys)?;
+        Some(self.approve_of(node, default_approve(base)))
+    }
+
+    /// The keys of `approve` in a node, over these defaults.
+    pub(super) fn approve_of(&mut self, node: &Node, mut approve: Approve) -> Approve {
+        if let Some(expires) = node.get("expires").and_then(|n| self.window(n, "expires")) {
             approve.expires = expires;
+            approve.wait = approve.wait.min(Some(expires));
+        }
+        if let Some(node) = node.get("wait") {
+            approve.wait = self.wait(node);
         }
         if approve.wait > Some(approve.expires) {
             self.findings.add(
@@ -145,14 +150,14 @@ impl Reader<'_, '_> {
                 "make `expires` at least as long as `wait`",
             );
         }
-        if let Some(node) = find(fields, "approvers") {
+        if let Some(node) = node.get("approvers") {
             approve.approvers = self.strings(node, "approvers");
         }
-        if let Some(people) = find(fields, "people").and_then(|n| self.whole(n, "people", 1)) {
+        if let Some(people) = node.get("people").and_then(|n| self.whole(n, "people", 1)) {
             approve.people = u32::try_from(people).unwrap_or(u32::MAX);
         }
-        approve.note = find(fields, "note").and_then(|n| self.string(n, "note").map(str::to_owned));
-        Some(approve)
+        approve.note = node.get("note").and_then(|n| self.string(n, "note").map(str::to_owned));
+        approve
     }
 
     /// A duration; `None` for zero, and after a report.

@@ -1,13 +1,21 @@
 //! Predicates and conditions.
 
-use super::{Reader, find, pointer};
+use super::{Reader, entry::default_approve, find, pointer};
 use crate::{
     Class, Code, Span,
-    model::{Condition, Op, Predicate, Test},
+    model::{Approve, Condition, Op, Predicate, Test},
     path::{Path, Root},
     problem::nearest,
     syntax::{Member, Node, Value},
 };
+
+/// The forms of a predicate; it has exactly one of them.
+const FORMS: [&str; 3] = ["conditions", "any", "not"];
+/// The keys of a predicate of `require` and `deny_if`.
+const DENYING: [&str; 4] = ["conditions", "any", "not", "on_deny"];
+/// The keys of a predicate of `approve_if`.
+const HOLDING: [&str; 9] =
+    ["conditions", "any", "not", "on_deny", "wait", "expires", "approvers", "people", "note"];
 
 /// A list of conditions, as in standing exceptions.
 pub(crate) fn conditions(reader: &mut Reader<'_, '_>, node: &Node) -> Vec<Test> {
@@ -28,9 +36,16 @@ impl Reader<'_, '_> {
         for (index, item) in items.iter().enumerate() {
             let on_deny =
                 item.get("on_deny").and_then(|n| self.string(n, "on_deny").map(str::to_owned));
-            if let Some(test) = self.test(item, &["conditions", "any", "not", "on_deny"]) {
+            let asks = name == "approve_if";
+            let keys = if asks { &HOLDING[..] } else { &DENYING[..] };
+            if let Some(test) = self.test(item, keys) {
                 let rule = pointer(&base, &index.to_string());
-                predicates.push(Predicate { rule, on_deny, test, span: item.span });
+                let approve = asks.then(|| {
+                    let approve = self.approve_of(item, default_approve(""));
+                    let note = approve.note.clone().or_else(|| on_deny.clone());
+                    Box::new(Approve { rule: rule.clone(), note, ..approve })
+                });
+                predicates.push(Predicate { rule, on_deny, test, approve, span: item.span });
             }
         }
         predicates
@@ -38,7 +53,7 @@ impl Reader<'_, '_> {
 
     fn test(&mut self, node: &Node, keys: &[&'static str]) -> Option<Test> {
         let fields = self.fields(node, "a predicate", keys)?;
-        let mut forms = fields.iter().filter(|field| field.key.text != "on_deny");
+        let mut forms = fields.iter().filter(|field| FORMS.contains(&field.key.text.as_str()));
         let (Some(Member { key, value }), None) = (forms.next(), forms.next()) else {
             self.bad_predicate(
                 node.span,
@@ -46,7 +61,7 @@ impl Reader<'_, '_> {
             );
             return None;
         };
-        let nested = ["conditions", "any", "not"];
+        let nested = FORMS;
         match key.text.as_str() {
             "conditions" => self.valid_conditions(value).map(Test::All),
             "any" => {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use regex::Regex;
 
+use super::Approve;
 use crate::{
     Span,
     choices::{Choices, Hosts},
@@ -16,6 +17,8 @@ pub(crate) struct Predicate {
     pub(crate) rule: Arc<str>,
     pub(crate) on_deny: Option<String>,
     pub(crate) test: Test,
+    /// How a person is asked; only in `approve_if`.
+    pub(crate) approve: Option<Box<Approve>>,
     pub(crate) span: Span,
 }
 

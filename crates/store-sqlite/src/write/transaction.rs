@@ -6,15 +6,17 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use toolgate_audit::{CallId, ChainHead, Checkpoint, Draft, Row, RowKind};
 use toolgate_policy::{
-    Amount, Claim, Ended, Ownership, Period, Reservation, Take, Taken, Unavailable, Usage, Yielded,
+    Amount, Claim, Digest, Ended, Ownership, Period, Reservation, Take, Taken, Unavailable, Usage,
+    Yielded,
 };
 use toolgate_store::{
-    Change, StoreError,
+    Change, KEPT_APPROVALS, StoreError, StoredApproval,
     backend::{AbandonedCall, BackendState, ChangeOutcome, Refund, Transaction},
 };
 
 use super::counters::{Receipt, Stored};
 use crate::{
+    approvals,
     error::{OrStoreError as _, damaged},
     open_calls::OpenCallMarks,
     owner::Owner,
@@ -51,6 +53,8 @@ pub(crate) struct SqliteTransaction<'a> {
     /// The calendar counter that was read last; it is read several times.
     pub(crate) counter: RefCell<Option<(String, Stored)>>,
     pub(super) wrote: bool,
+    /// The version of the approvals.
+    pub(super) approvals: u64,
 }
 
 impl SqliteTransaction<'_> {
@@ -118,6 +122,7 @@ impl Transaction for SqliteTransaction<'_> {
             None => ChainHead::default(),
         };
         self.head = head.seq;
+        self.approvals = whole(row.get(8).or_store_error()?);
         self.told = whole(row.get(2).or_store_error()?).min(head.seq);
         let checkpoint = match row.get::<_, Option<i64>>(6).or_store_error()? {
             Some(seq) => {
@@ -306,8 +311,55 @@ impl Transaction for SqliteTransaction<'_> {
         self.open_calls(sql::OPEN_WAITING, &[&micros(then), &ABANDONED])
     }
 
+    fn live_approval(&mut self, binding: &Digest) -> Result<Option<StoredApproval>, StoreError> {
+        approvals::one(self.connection, sql::APPROVAL_LIVE, &[&binding.0])
+    }
+
+    fn approval(&mut self, id: &str) -> Result<Option<StoredApproval>, StoreError> {
+        approvals::one(self.connection, sql::APPROVAL_GET, &[&id])
+    }
+
+    fn put_approval(&mut self, approval: &StoredApproval) -> Result<(), StoreError> {
+        self.wrote = true;
+        approvals::put(self.connection, approval)
+    }
+
+    fn approvals_changed(&mut self) -> Result<(), StoreError> {
+        self.wrote = true;
+        self.approvals = approvals::grow(self.connection)?;
+        Ok(())
+    }
+
+    fn forget_live(&mut self, id: &str) -> Result<(), StoreError> {
+        self.execute(sql::APPROVAL_FORGET, &[&id]).map(drop)
+    }
+
+    fn due_approvals(&mut self, now: Timestamp) -> Result<Vec<StoredApproval>, StoreError> {
+        approvals::expired(self.connection, now)
+    }
+
+    fn pending_of(&mut self, grant: &str) -> Result<(u64, u64), StoreError> {
+        approvals::pending_of(self.connection, grant)
+    }
+
+    fn note_delivery(
+        &mut self,
+        approval: &str,
+        next: Option<(u32, Timestamp)>,
+    ) -> Result<(), StoreError> {
+        self.wrote = true;
+        approvals::note_delivery(self.connection, approval, next)
+    }
+
+    fn approvals_version(&self) -> u64 {
+        self.approvals
+    }
+
     fn prune(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.counter.take();
+        let then = now.checked_sub(KEPT_APPROVALS).unwrap_or(Timestamp::MIN);
+        self.execute(sql::APPROVAL_PRUNE, &[&micros(then)])?;
+        self.execute(sql::STANDING_PRUNE, &[&micros(now)])?;
         let now = micros(now);
         for sql in [sql::COUNTER_PRUNE, sql::SLIDING_PRUNE, sql::SEEN_PRUNE, sql::OWNED_PRUNE] {
             self.execute(sql, &[&now])?;

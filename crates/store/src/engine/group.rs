@@ -1,5 +1,6 @@
 //! One transaction: runs the jobs of a group in order and extends the chain.
 
+mod hold;
 mod verdict;
 
 use std::{
@@ -12,12 +13,16 @@ use toolgate_audit::{
     CallId, Checkpoint, Coalesced, Coalescer, Decision, Draft, Effect, Outcome, Row, RowKind,
     Signer, truncate,
 };
-use toolgate_policy::{self as policy, Claim, Counted, Ownership, Reservation, Usage, Verdict};
+use toolgate_policy::{
+    self as policy, Approval, Claim, Counted, Lifted, Ownership, Reservation, Usage, Verdict,
+};
 
+use self::hold::{as_decided, is_held};
 use self::verdict::{LimitReached, fits, refusal, shadow};
 use super::{CheckpointSchedule, Finish, Job, writer::WriterState};
 use crate::{
     AdmitRequest, Change, ChangeError, Completion, RoundKind, Settled, StoreError, StoreErrorKind,
+    StoredApproval,
     backend::{AbandonedCall, BackendState, ChangeOutcome, Refund, Transaction},
 };
 
@@ -42,7 +47,8 @@ pub(super) enum JobResult {
     Admitted { call_id: CallId, intent: Box<Draft>, seq: u64, verdict: Box<Verdict> },
     NotWaiting,
     Refused(Box<Verdict>),
-    Held(Box<Verdict>),
+    Held(Box<Verdict>, Option<Box<StoredApproval>>),
+    AnsweredNo(Box<StoredApproval>),
     Stale,
     Settled(Settled),
     Written(u64),
@@ -83,6 +89,10 @@ impl<'a> Group<'a> {
                     Change::AcceptClock => self.accept_clock(draft.time),
                     _ => self.time(draft.time),
                 };
+                if let Change::Answer { approval, answer } = change {
+                    let answered = self.answer(approval, answer, draft, now)?;
+                    return Ok(JobResult::Changed(answered.map(|()| self.state.generation)));
+                }
                 Ok(JobResult::Changed(match self.transaction.change(change, now)? {
                     ChangeOutcome::Made => {
                         self.state.generation += u64::from(change.is_setup());
@@ -105,6 +115,10 @@ impl<'a> Group<'a> {
                     let intent = Draft { call_id: Some(call.call_id), ..call.intent };
                     self.settle(&intent, ending.clone())?;
                 }
+                Ok(JobResult::Nothing)
+            }
+            Job::Deliver(id, next) => {
+                self.transaction.note_delivery(id, *next)?;
                 Ok(JobResult::Nothing)
             }
             Job::Keep(change) => {
@@ -142,29 +156,61 @@ impl<'a> Group<'a> {
             return Ok(internal("a call without an id"));
         };
         let now = self.time(request.draft.time);
-        let usage: &dyn Usage = self.transaction;
-        let decided = catch_unwind(AssertUnwindSafe(|| match request.round {
-            RoundKind::First => (request.decide)(usage, now),
-            // The call was counted in its first round; ownership is still checked.
-            RoundKind::Next => {
-                let owns = |claim: &Claim<'_>| usage.owns(claim);
-                let exceptions = usage.exceptions();
-                (request.decide)(&Counted { owns: &owns, exceptions }, now)
+        let Some(mut verdict) = self.decide(request, Approval::None, now) else {
+            return Ok(internal("panic during the decision"));
+        };
+        let mut found = None;
+        if let Some(hold) = &request.hold
+            && request.round == RoundKind::First
+            && is_held(&verdict)
+        {
+            found = self.live_approval(hold, now)?;
+            if found.is_some() {
+                let Some(again) = self.decide(request, as_decided(found.as_ref()), now) else {
+                    return Ok(internal("panic during the decision"));
+                };
+                verdict = again;
             }
-        }));
-        let Ok(verdict) = decided else { return Ok(internal("panic during the decision")) };
-        let verdict = Box::new(verdict);
+        }
         match verdict.effect {
             _ if request.round == RoundKind::Next && verdict.effect <= policy::Effect::Hold => {
                 self.resume(request, call_id, verdict)
             }
-            policy::Effect::Hold => Ok(JobResult::Held(verdict)),
+            policy::Effect::Hold => self.hold(request, verdict, found, now),
             policy::Effect::Deny | policy::Effect::Hide => {
                 self.deny(refusal(&request.draft, &verdict))?;
                 Ok(JobResult::Refused(verdict))
             }
-            policy::Effect::Allow => self.take(request, call_id, verdict, now),
+            policy::Effect::Allow => {
+                let used = found.filter(|_| verdict.lifted == Some(Lifted::Approval));
+                let id = used.as_ref().map(|approval| Arc::clone(&approval.id));
+                let taken = self.take(request, call_id, verdict, id, now)?;
+                if let (JobResult::Admitted { .. }, Some(approval)) = (&taken, used) {
+                    self.consume(approval, request, now)?;
+                }
+                Ok(taken)
+            }
         }
+    }
+
+    /// The verdict on a call; `None` after a panic.
+    fn decide(
+        &self,
+        request: &AdmitRequest,
+        approval: Approval,
+        now: Timestamp,
+    ) -> Option<Box<Verdict>> {
+        let usage: &dyn Usage = self.transaction;
+        let decided = catch_unwind(AssertUnwindSafe(|| match request.round {
+            RoundKind::First => (request.decide)(usage, approval, now),
+            // The call was counted in its first round; ownership is still checked.
+            RoundKind::Next => {
+                let owns = |claim: &Claim<'_>| usage.owns(claim);
+                let exceptions = usage.exceptions();
+                (request.decide)(&Counted { owns: &owns, exceptions }, approval, now)
+            }
+        }));
+        decided.ok().map(Box::new)
     }
 
     fn take(
@@ -172,6 +218,7 @@ impl<'a> Group<'a> {
         request: &AdmitRequest,
         call_id: CallId,
         verdict: Box<Verdict>,
+        approval: Option<Arc<str>>,
         now: Timestamp,
     ) -> Result<JobResult, StoreError> {
         let mut intent = Draft { kind: RowKind::Intent, ..request.draft.clone() };
@@ -180,6 +227,10 @@ impl<'a> Group<'a> {
             Some(would) => (Some(shadow(would.effect)), Some(would.rule.clone())),
         };
         intent.rule = intent.rule.map(|rule| truncate(&rule).unwrap_or(rule));
+        intent.approval_id = match &verdict.lifted {
+            Some(Lifted::Exception(id)) => Some(id.as_str().into()),
+            _ => approval,
+        };
         let mut fitting: Vec<Reservation> = Vec::with_capacity(verdict.reservations.len());
         for reservation in &verdict.reservations {
             match fits(self.transaction, reservation, now) {
@@ -275,6 +326,7 @@ impl<'a> Group<'a> {
         self.write_touched()?;
         self.transaction.note()?;
         let then = now.checked_sub(ROUND_TIMEOUT).unwrap_or(Timestamp::MIN);
+        self.expire_due(now)?;
         for call in self.transaction.waiting_since(then)? {
             self.give_up(&call, Outcome::Cancelled, "the call was not continued in time")?;
         }
@@ -351,12 +403,13 @@ impl<'a> Group<'a> {
         Ok(row)
     }
 
-    /// Writes what every group ends with; returns the generation and the signed checkpoint.
+    /// Writes what every group ends with; returns the generation, the version of the approvals and
+    /// the signed checkpoint.
     pub(super) fn end(
         mut self,
         signer: Option<&Signer>,
         due: CheckpointSchedule,
-    ) -> Result<(u64, Option<Checkpoint>), StoreError> {
+    ) -> Result<(u64, u64, Option<Checkpoint>), StoreError> {
         for draft in self.memory.owed.clone() {
             self.append(draft)?;
         }
@@ -372,7 +425,7 @@ impl<'a> Group<'a> {
             }
             _ => None,
         };
-        Ok((self.state.generation, checkpoint))
+        Ok((self.state.generation, self.transaction.approvals_version(), checkpoint))
     }
 
     fn is_checkpoint_due(&self, due: CheckpointSchedule, now: Timestamp) -> bool {

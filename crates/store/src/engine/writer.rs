@@ -134,14 +134,14 @@ impl<B: Backend> Writer<B> {
     ) -> Result<(), StoreError> {
         let (memory, key) = (&mut self.memory, self.settings.signer.as_ref());
         let due = self.settings.due;
-        let mut generation = 0;
+        let (mut generation, mut approvals) = (0, 0);
         let mut signed: Option<Checkpoint> = None;
         let backend = &mut self.backend;
         let transacted = catch_unwind(AssertUnwindSafe(|| {
             backend.transact(&mut |transaction| {
                 let mut group = Group::begin(transaction, memory)?;
                 work(&mut group)?;
-                (generation, signed) = group.end(key, due)?;
+                (generation, approvals, signed) = group.end(key, due)?;
                 Ok(())
             })
         }));
@@ -154,6 +154,7 @@ impl<B: Backend> Writer<B> {
         transacted?;
         self.memory.owed.clear();
         self.shared.generation.store(generation, Ordering::Release);
+        self.shared.approvals.store(approvals, Ordering::Release);
         if let (Some(checkpoint), Some(tell)) = (&signed, &self.settings.on_checkpoint) {
             tell(checkpoint);
         }
@@ -168,7 +169,12 @@ impl<B: Backend> Writer<B> {
             Job::Deny(_, reply) => drop(reply.send(Err(refused()))),
             Job::Record(_, reply) => drop(reply.send(Err(refused()))),
             Job::Change(_, reply) => drop(reply.send(Err(ChangeError::NotAudited(refused())))),
-            Job::Touch(..) | Job::Keep(_) | Job::Tick(_) | Job::Continue(..) | Job::EndTask(_) => {}
+            Job::Touch(..)
+            | Job::Keep(_)
+            | Job::Deliver(..)
+            | Job::Tick(_)
+            | Job::Continue(..)
+            | Job::EndTask(_) => {}
             Job::Close(_, gone, reply) => {
                 return Some(Closing { gone, reply, result: Err(refused()) });
             }
@@ -195,9 +201,12 @@ impl Job {
     pub(super) fn is_awaited(&self) -> bool {
         match self {
             Job::Finish(finish) => finish.reply.is_some(),
-            Job::Touch(..) | Job::Keep(_) | Job::Tick(_) | Job::Continue(..) | Job::EndTask(_) => {
-                false
-            }
+            Job::Touch(..)
+            | Job::Keep(_)
+            | Job::Deliver(..)
+            | Job::Tick(_)
+            | Job::Continue(..)
+            | Job::EndTask(_) => false,
             _ => true,
         }
     }
@@ -217,8 +226,11 @@ fn answer(job: Job, done: JobResult) -> Option<Closing> {
         (Job::Admit { reply, .. }, JobResult::Refused(verdict)) => {
             drop(reply.send(Ok(AdmitOutcome::Refused(verdict))));
         }
-        (Job::Admit { reply, .. }, JobResult::Held(verdict)) => {
-            drop(reply.send(Ok(AdmitOutcome::Held(verdict))));
+        (Job::Admit { reply, .. }, JobResult::Held(verdict, approval)) => {
+            drop(reply.send(Ok(AdmitOutcome::Held(verdict, approval))));
+        }
+        (Job::Admit { reply, .. }, JobResult::AnsweredNo(approval)) => {
+            drop(reply.send(Ok(AdmitOutcome::AnsweredNo(approval))));
         }
         (Job::Admit { reply, .. }, JobResult::NotWaiting) => {
             drop(reply.send(Ok(AdmitOutcome::NotWaiting)));

@@ -51,9 +51,18 @@ impl Data {
                 self.freezes.insert(Arc::clone(&freeze.id), freeze.clone());
             }
             Change::Unfreeze(id) => return gone(id, self.freezes.remove(id).is_some()),
+            // The engine makes it.
+            Change::Answer { approval, .. } => {
+                return ChangeOutcome::Unknown(approval.to_string());
+            }
+            Change::Except(exception) => {
+                self.exceptions.insert(Arc::clone(&exception.id), (**exception).clone());
+            }
+            Change::EndException(id) => return gone(id, self.exceptions.remove(id).is_some()),
             Change::AcceptClock => {
                 let from = std::mem::replace(&mut self.state.mark, now);
                 self.ledger.rebase(from, now);
+                self.approvals.rebase(from, now);
                 for open in self.open.values_mut() {
                     open.waits = open.waits.map(|_| now);
                 }

@@ -7,10 +7,14 @@ use std::sync::{
 
 use jiff::Timestamp;
 use toolgate_audit::{CallId, Draft, Effect, Outcome, RowKind};
-use toolgate_policy::{Call, Class, Identity, Known, Policy, Verdict, decide};
+use toolgate_policy::{
+    Binding, Call, Class, Identity, Known, Policy, Verdict, argument_digest, decide,
+};
 
 use super::wait;
-use crate::{AdmitOutcome, AdmitRequest, Admitted, Completion, NotAudited, RoundKind, Store};
+use crate::{
+    AdmitOutcome, AdmitRequest, Admitted, Completion, HoldRequest, NotAudited, RoundKind, Store,
+};
 
 /// One tool for each kind of counting.
 pub const POLICY: &str = r#"
@@ -29,6 +33,9 @@ tools:
     require: [{ conditions: [{ path: args.id, op: owned, value: job }] }]
     ends: { job: args.id }
   ask: { approve: {} }
+  two: { approve: { people: 2 } }
+  paid: { approve: {}, limits: [{ counter: paid, window: minute, max: 1 }] }
+  again: { approve: {}, unless_seen_within: 5m }
   never: { action: deny }
   soft: { mode: shadow, limits: [{ counter: soft_rate, window: minute, max: 2 }] }
   "sof?": {}
@@ -82,10 +89,39 @@ impl TestAgent {
         draft.policy = Some("suite".into());
         let agent = self.clone();
         let (tool, arguments) = (tool.to_owned(), arguments.to_owned());
-        let decide = move |usage: &dyn toolgate_policy::Usage, now| {
-            decide(&agent.policy, &agent.call(&tool, &arguments), usage, now)
+        let hold = Box::new(agent.hold(&tool, &arguments, number));
+        let decide = move |usage: &dyn toolgate_policy::Usage, approval, now| {
+            let call = Call { approval, ..agent.call(&tool, &arguments) };
+            decide(&agent.policy, &call, usage, now)
         };
-        AdmitRequest { draft, round: RoundKind::First, generation: None, decide: Box::new(decide) }
+        AdmitRequest {
+            draft,
+            round: RoundKind::First,
+            generation: None,
+            decide: Box::new(decide),
+            hold: Some(hold),
+        }
+    }
+
+    fn hold(&self, tool: &str, arguments: &str, number: [u8; 8]) -> HoldRequest {
+        let digest = argument_digest(arguments).unwrap();
+        let binding = Binding {
+            grant: &self.grant,
+            server: "work",
+            session: None,
+            tool,
+            fingerprint: None,
+            arguments: digest,
+            policy_hash: self.policy.hash(),
+        };
+        HoldRequest {
+            id: format!("apr_{}", u64::from_be_bytes(number)).into(),
+            binding: binding.digest(),
+            digest,
+            members: "{}".into(),
+            arguments: arguments.into(),
+            is_valid: Box::new(|_, _| true),
+        }
     }
 
     fn call<'a>(&'a self, tool: &'a str, arguments: &'a str) -> Call<'a> {
@@ -115,7 +151,7 @@ impl TestAgent {
     ) -> Result<Admitted, Box<Verdict>> {
         match self.ask(tool, arguments, now).unwrap() {
             AdmitOutcome::Admitted(admitted) => Ok(admitted),
-            AdmitOutcome::Refused(verdict) | AdmitOutcome::Held(verdict) => Err(verdict),
+            AdmitOutcome::Refused(verdict) | AdmitOutcome::Held(verdict, _) => Err(verdict),
             other => panic!("{other:?}"),
         }
     }

@@ -237,12 +237,13 @@ pub fn nothing_is_admitted_unless_written(fixture: &dyn StoreFixture) {
     assert_whole(&*store);
 }
 
-/// A call that waits for a person takes nothing.
+/// A call that would be held, and cannot be, takes nothing.
 pub fn a_held_call_leaves_no_trace(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
     let agent = TestAgent::new(&store, "a");
-    let held = agent.ask("ask", "{}", at(1)).unwrap();
-    assert!(matches!(held, AdmitOutcome::Held(verdict) if verdict.hold.is_some()));
+    let request = AdmitRequest { hold: None, ..agent.request("ask", "{}", at(1)) };
+    let held = wait(store.admit(request)).unwrap();
+    assert!(matches!(held, AdmitOutcome::Held(verdict, None) if verdict.hold.is_some()));
     assert!(all_rows(&*store).is_empty());
     assert_whole(&*store);
 }
@@ -269,7 +270,7 @@ pub fn a_panicking_decision_fails_only_its_call(fixture: &dyn StoreFixture) {
     let agent = TestAgent::new(&store, "a");
     let good = || store.admit(agent.request("close", "{}", at(1)));
     let bad = AdmitRequest {
-        decide: Box::new(|_, _| panic!("on purpose")),
+        decide: Box::new(|_, _, _| panic!("on purpose")),
         ..agent.request("close", "{}", at(1))
     };
     let (before, bad, after) = (good(), store.admit(bad), good());

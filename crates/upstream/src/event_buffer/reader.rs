@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{EventBuffer, Next};
+use super::{Attending, EventBuffer, Next};
 
 /// Reads one buffer.
 #[derive(Debug)]
@@ -11,13 +11,15 @@ pub struct Reader {
     turn: u64,
     /// Number of the last message read.
     cursor: u64,
+    _attending: Attending,
 }
 
 // === impl Reader ===
 
 impl Reader {
     pub(super) fn new(buffer: Arc<EventBuffer>, turn: u64, cursor: u64) -> Self {
-        Self { buffer, turn, cursor }
+        let attending = buffer.attend();
+        Self { buffer, turn, cursor, _attending: attending }
     }
 
     /// Waits for the next message.

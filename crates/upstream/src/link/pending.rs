@@ -314,9 +314,15 @@ impl Pending {
         Self { sessionless: Some(Box::new(sessionless)), ..self }
     }
 
-    /// It was admitted, and is checked again before it is written.
+    /// It was admitted, and is checked again before it is written. It may have waited for a person,
+    /// so the time in which the server must be reached begins now.
     pub(crate) fn with_recheck(self, recheck: Arc<Recheck>) -> Self {
-        Self { recheck: Some(recheck), ..self }
+        Self { recheck: Some(recheck), arrived: Instant::now(), ..self }
+    }
+
+    /// Waits until it is cancelled or ends otherwise, before it was sent.
+    pub(crate) async fn ended_early(&mut self) {
+        drop((&mut self.answer).await);
     }
 
     /// The message that carries `body`.

@@ -82,7 +82,14 @@ fn the_built_in_policy_can_be_attached() {
     let made = api.expect(201, "POST", "grants", r#"{"label":"one","policy":"recommended"}"#);
     let agent = Agent::open_with(&gate, "peer", made["token"].as_str().unwrap());
     assert_eq!(verdict(&agent, "echo"), "sent");
-    assert_eq!(verdict(&agent, "delete_all"), "approval_required");
+    let held = std::thread::spawn(move || verdict(&agent, "delete_all"));
+    let pending = || {
+        let listed = api.get("approvals?state=pending");
+        listed["items"][0]["id"].as_str().map(str::to_owned)
+    };
+    let id = crate::gate::eventually("it is held", pending);
+    api.expect(200, "POST", &format!("approvals/{id}/deny"), "");
+    assert_eq!(held.join().unwrap(), "approval_denied");
     drop((gate, peer));
 
     // A policy of that name in the file takes precedence.

@@ -292,7 +292,7 @@ impl<'p> World<'p> {
             session,
             agent_session: step.agent_session.as_deref(),
             target: step.target.as_deref().unwrap_or(""),
-            fingerprint: step.fingerprint.as_deref().unwrap_or("f1"),
+            fingerprint: step.fingerprint.as_deref().unwrap_or("f1").as_bytes(),
             arguments: (step.listed != Some(true)).then_some(arguments.as_str()),
             approval: match step.approval.as_deref() {
                 None => Approval::None,
@@ -344,7 +344,7 @@ impl<'p> World<'p> {
             grant: "laptop".to_owned(),
             server: call.server.to_owned(),
             tool: "pay".to_owned(),
-            fingerprint: "f1".to_owned(),
+            fingerprint: b"f1".to_vec(),
             policy_hash: self.policy.hash().to_owned(),
             expires: self.now + SignedDuration::from_hours(1),
         };

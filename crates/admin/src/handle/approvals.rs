@@ -1,0 +1,233 @@
+//! Approvals: held calls, and the answers of people.
+//!
+//! Invariant: an approver sees exactly the arguments that were hashed, with hidden characters drawn.
+//! Invariant: the store decides whether an answer is in time; who may answer is checked here and, for
+//! approvals, once more when the call is admitted.
+
+mod detail;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use toolgate_audit::{Draft, RowKind};
+use toolgate_policy::ApprovalState;
+use toolgate_store::{Answer as Given, ApprovalQuery, Change, StoredApproval};
+
+use crate::api::Ask;
+use crate::fault::Fault;
+use crate::handle::standing;
+use crate::reply::{Answer, List, ok};
+
+pub(crate) use detail::{Detail, get};
+
+/// Most bytes of a reason.
+const REASON: usize = 512;
+/// How many approvals a page has, and at most.
+const PAGE: usize = 100;
+const MAX_PAGE: usize = 10_000;
+
+/// An approval.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Approval")]
+pub(crate) struct ApprovalItem {
+    /// Its id.
+    id: Arc<str>,
+    /// `pending`, `approved`, `denied`, `expired` or `consumed`.
+    state: &'static str,
+    /// Label of the grant.
+    grant: Arc<str>,
+    /// The identity of the grant.
+    identity: Option<Arc<str>>,
+    /// The name that the client gave itself.
+    client: Option<Arc<str>>,
+    /// The server, `sessions` or `toolgate`.
+    server: Arc<str>,
+    /// The session called, for session tools.
+    session_id: Option<Arc<str>>,
+    /// The tool's own name.
+    tool: Arc<str>,
+    /// Fingerprint of the definition, in lower-case hex.
+    fingerprint: Option<String>,
+    /// The arguments exactly as they were hashed; null once the approval has ended.
+    #[schemars(with = "Option<serde_json::Value>")]
+    arguments: Option<Box<RawValue>>,
+    /// SHA-256 over the canonical arguments.
+    digest: String,
+    /// Risk class.
+    class: Arc<str>,
+    /// The rule that holds the call.
+    rule: Arc<str>,
+    /// Name of the policy.
+    policy: Option<Arc<str>>,
+    /// Hash of the policy.
+    policy_hash: Option<String>,
+    /// Groups that may answer; every approver if empty.
+    approvers: Vec<String>,
+    /// How many different people must approve.
+    people: u32,
+    /// What the policy tells approvers.
+    note: Option<String>,
+    /// The answers so far.
+    answers: Vec<AnswerItem>,
+    /// When it was created.
+    created: String,
+    /// When it expires.
+    expires: String,
+}
+
+/// One person's answer.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ApprovalAnswer")]
+struct AnswerItem {
+    /// The person.
+    person: Arc<str>,
+    /// `approve` or `deny`.
+    answer: &'static str,
+    /// When.
+    at: String,
+    /// Why.
+    reason: Option<Arc<str>>,
+    /// `api`, or `in-band` if the agent's own client was asked.
+    via: Arc<str>,
+}
+
+/// An answer.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ApprovalReply")]
+pub(crate) struct Reply {
+    /// The reason, for the audit; a denial shows it to the agent.
+    reason: Option<String>,
+    /// Also lets similar calls of this grant pass for a while; only with an approval.
+    similar: Option<standing::Similar>,
+}
+
+pub(crate) async fn list(ask: Ask) -> Answer {
+    let state = match ask.query.text("state") {
+        None => None,
+        Some(word) => Some(ApprovalState::parse(word).ok_or_else(|| {
+            let known = ApprovalState::ALL.map(ApprovalState::as_str).join(", ");
+            Fault::bad_request(format!("`{word}` is no state of an approval; there are: {known}"))
+        })?),
+    };
+    let limit = ask.query.number("limit")?.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let after = ask.query.text("after").map(cursor).transpose()?;
+    let grant = ask.query.text("grant").map(Into::into);
+    let query = ApprovalQuery { state, grant, after, limit };
+    let found = ask.admin.store().approvals(query).await?;
+    let next = found.last().filter(|_| found.len() == limit);
+    let next = next.map(|last| format!("{}.{}", last.created.as_microsecond(), last.id));
+    ok(&List { items: found.iter().map(ApprovalItem::of).collect(), next })
+}
+
+/// The place after which a page begins.
+fn cursor(text: &str) -> Result<(Timestamp, Arc<str>), Fault> {
+    let read = || {
+        let (created, id) = text.split_once('.')?;
+        Some((Timestamp::from_microsecond(created.parse().ok()?).ok()?, id.into()))
+    };
+    read().ok_or_else(|| Fault::bad_request("`after` must be the `next` of the part before"))
+}
+
+pub(crate) async fn approve(ask: Ask) -> Answer {
+    answer(ask, true).await
+}
+
+pub(crate) async fn deny(ask: Ask) -> Answer {
+    answer(ask, false).await
+}
+
+async fn answer(ask: Ask, approves: bool) -> Answer {
+    let reply: Reply = if ask.body.is_empty() { Reply::default() } else { ask.json()? };
+    if reply.reason.as_ref().is_some_and(|reason| reason.len() > REASON) {
+        return Err(Fault::bad_request(format!("`reason` must have at most {REASON} bytes")));
+    }
+    if reply.similar.is_some() && !approves {
+        return Err(Fault::bad_request("`similar` belongs to an approval"));
+    }
+    let approval = find(&ask).await?;
+    let standing = match &reply.similar {
+        Some(similar) => Some(standing::new(&ask, &approval, similar, reply.reason.as_deref())?),
+        None => None,
+    };
+    ask.check_person()?;
+    let approvers = ask.admin.gateway().admission().approvers();
+    let allowed = approvers.may_answer(&approval, &ask.who.name);
+    allowed.map_err(|why| Fault::forbidden(why.to_string()))?;
+    let given = Given {
+        person: Arc::clone(&ask.who.name),
+        approves,
+        at: ask.admin.now(),
+        reason: reply.reason.as_deref().map(Into::into),
+        via: "api".into(),
+    };
+    let row = Draft {
+        person: Some(Arc::clone(&ask.who.name)),
+        via: Some("api".into()),
+        ..Draft::new(RowKind::Approval, ask.admin.now())
+    };
+    let id = Arc::clone(&approval.id);
+    let change = Change::Answer { approval: Arc::clone(&id), answer: Box::new(given) };
+    ask.admin.store().change(change, row).await?;
+    let holds = ask.admin.gateway().admission().holds();
+    holds.answered(ask.admin.now().duration_since(approval.created).unsigned_abs());
+    holds.changed(&id);
+    let answered = find(&ask).await?;
+    // With several people, the last of them decides about similar calls.
+    if let Some(standing) = standing.filter(|_| answered.is_agreed()) {
+        standing::give(&ask, standing).await?;
+    }
+    ok(&ApprovalItem::of(&answered))
+}
+
+/// The approval of the path.
+async fn find(ask: &Ask) -> Result<StoredApproval, Fault> {
+    let id = ask.param("id");
+    let found = ask.admin.store().approval(id).await?;
+    found.ok_or_else(|| Fault::not_found(format!("there is no approval `{id}`")))
+}
+
+impl ApprovalItem {
+    fn of(approval: &StoredApproval) -> Self {
+        let (call, question) = (&approval.call, &approval.question);
+        let raw = |text: &Arc<str>| RawValue::from_string(text.to_string()).ok();
+        Self {
+            id: Arc::clone(&approval.id),
+            state: approval.state.as_str(),
+            grant: Arc::clone(&call.grant),
+            identity: call.identity.clone(),
+            client: call.client.clone(),
+            server: Arc::clone(&call.server),
+            session_id: call.session_id.clone(),
+            tool: Arc::clone(&call.tool),
+            fingerprint: call.fingerprint.map(|hash| hash.to_string()),
+            arguments: approval.arguments.as_ref().and_then(raw),
+            digest: call.digest.to_string(),
+            class: Arc::clone(&call.class),
+            rule: Arc::clone(&call.rule),
+            policy: call.policy.clone(),
+            policy_hash: call.policy_hash.map(|hash| hash.to_string()),
+            approvers: question.approvers.clone(),
+            people: question.people,
+            note: question.note.clone(),
+            answers: approval.answers.iter().map(AnswerItem::of).collect(),
+            created: approval.created.to_string(),
+            expires: approval.expires.to_string(),
+        }
+    }
+}
+
+impl AnswerItem {
+    fn of(given: &Given) -> Self {
+        Self {
+            person: Arc::clone(&given.person),
+            answer: if given.approves { "approve" } else { "deny" },
+            at: given.at.to_string(),
+            reason: given.reason.clone(),
+            via: Arc::clone(&given.via),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Holds: calls that wait for a person.
+//!
+//! A held call waits for a change of its approval, its time, its agent, or the stop of toolgate.
+//! Waiting sends nothing: after a change the call is admitted anew, and the store decides.
+//!
+//! Invariant: a held call costs no thread, and the store is not asked while nothing changes.
+//! Start at [`Holds::wait`].
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+use toolgate_policy::ApprovalState;
+use toolgate_store::{Store, StoredApproval};
+
+/// How often a waiting agent receives progress.
+const PROGRESS: Duration = Duration::from_secs(10);
+
+/// The agent's side of a call that may wait for a person.
+pub trait HeldCaller: Send {
+    /// Tells the agent that its call waits, and for how long of the time it may wait.
+    fn hold_progress(&self, waited: Duration, total: Duration, approval: &str);
+
+    /// Waits until the agent hangs up or cancels the call, before it is sent.
+    fn agent_gone(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+/// The calls that wait for people.
+#[derive(Debug, Default)]
+pub struct Holds {
+    waiting: Mutex<HashMap<Arc<str>, (Arc<Notify>, usize)>>,
+    /// The version of the approvals that was last seen.
+    version: AtomicU64,
+    stop: CancellationToken,
+    /// How long people take to answer.
+    answers: AnswerTimes,
+    /// The address of the admin listener.
+    own_url: OnceLock<String>,
+    /// The address in links, if the operator sets one.
+    public_url: ArcSwapOption<String>,
+}
+
+/// How long people take to answer, in seconds.
+#[derive(Debug)]
+struct AnswerTimes(Histogram);
+
+impl Default for AnswerTimes {
+    fn default() -> Self {
+        Self(Histogram::new([
+            1.0, 5.0, 15.0, 45.0, 120.0, 300.0, 900.0, 1_800.0, 7_200.0, 86_400.0,
+        ]))
+    }
+}
+
+/// Why a held call no longer waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waited {
+    /// Its approval has changed: the call is decided again.
+    Changed,
+    /// Its approval has expired.
+    Expired,
+    /// Its time is up.
+    TimedOut,
+    /// Its agent hung up or cancelled it.
+    Gone,
+    /// toolgate stops.
+    Stopping,
+}
+
+/// One waiting call.
+struct Waiting<'h> {
+    holds: &'h Holds,
+    id: Arc<str>,
+    changed: Arc<Notify>,
+}
+
+impl Holds {
+    /// An approval has changed: calls that wait for it are decided again.
+    pub fn changed(&self, id: &str) {
+        if let Some((changed, _)) = self.waiting.lock().get(id) {
+            changed.notify_waiters();
+        }
+    }
+
+    /// Approvals may have changed, perhaps by another process. Call it with every tick.
+    pub fn sync(&self, version: u64) {
+        if self.version.swap(version, Ordering::Relaxed) == version {
+            return;
+        }
+        for (changed, _) in self.waiting.lock().values() {
+            changed.notify_waiters();
+        }
+    }
+
+    /// Every waiting call is answered at once; their approvals stay pending.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// How many calls wait.
+    pub fn len(&self) -> usize {
+        self.waiting.lock().values().map(|(_, count)| count).sum()
+    }
+
+    /// Whether no call waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.lock().is_empty()
+    }
+
+    /// A person has answered an approval of this age.
+    pub fn answered(&self, age: Duration) {
+        self.answers.0.observe(age.as_secs_f64());
+    }
+
+    /// Registers its metrics.
+    pub fn register(&self, registry: &mut Registry) {
+        let help = "Time from the hold of a call to a person's answer";
+        registry.register_with_unit("approval_answer", help, Unit::Seconds, self.answers.0.clone());
+    }
+
+    /// Sets the address of the admin listener; once.
+    pub fn set_own_url(&self, url: String) {
+        if self.own_url.set(url).is_err() {
+            tracing::error!("`set_own_url` called twice; keeping the first");
+        }
+    }
+
+    /// Sets the address in links, without a slash at its end; `None` means the admin listener.
+    pub fn set_public_url(&self, url: Option<String>) {
+        self.public_url.store(url.map(Arc::new));
+    }
+
+    /// The page of an approval.
+    pub fn page(&self, id: &str) -> String {
+        let public = self.public_url.load();
+        let base = public.as_ref().map(|url| url.as_str());
+        let base = base.or_else(|| self.own_url.get().map(String::as_str)).unwrap_or_default();
+        format!("{base}/approvals/{id}")
+    }
+
+    /// Waits until the approval changes, but no longer than `until`, the agent or toolgate.
+    pub(crate) async fn wait<C: HeldCaller>(
+        &self,
+        store: &Arc<dyn Store>,
+        approval: &StoredApproval,
+        (began, until): (Instant, Instant),
+        caller: &mut C,
+    ) -> Waited {
+        let waiting = self.enter(&approval.id);
+        let mut told = None;
+        loop {
+            let changed = waiting.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            match state(store, approval).await {
+                ApprovalState::Pending => {}
+                ApprovalState::Expired => return Waited::Expired,
+                _ => return Waited::Changed,
+            }
+            let total = until.saturating_duration_since(began);
+            let waited = began.elapsed().min(total);
+            // Progress must grow with each notification.
+            if told.is_none_or(|told| waited.as_secs() > told) {
+                told = Some(waited.as_secs());
+                caller.hold_progress(waited, total, &approval.id);
+            }
+            tokio::select! {
+                biased;
+                () = caller.agent_gone() => return Waited::Gone,
+                () = self.stop.cancelled() => return Waited::Stopping,
+                () = changed => {}
+                () = sleep_until(until) => return Waited::TimedOut,
+                () = sleep(PROGRESS) => {}
+            }
+        }
+    }
+
+    fn enter(&self, id: &Arc<str>) -> Waiting<'_> {
+        let mut waiting = self.waiting.lock();
+        let (changed, count) = waiting.entry(Arc::clone(id)).or_default();
+        *count += 1;
+        Waiting { holds: self, id: Arc::clone(id), changed: Arc::clone(changed) }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.holds.waiting.lock();
+        if let Some((_, count)) = waiting.get_mut(&self.id) {
+            *count -= 1;
+            if *count == 0 {
+                waiting.remove(&self.id);
+            }
+        }
+    }
+}
+
+/// The state of an approval now. If it cannot be read, it is still pending: nothing is sent.
+async fn state(store: &Arc<dyn Store>, approval: &StoredApproval) -> ApprovalState {
+    match store.approval(&approval.id).await {
+        Ok(Some(now)) => now.state,
+        Ok(None) => ApprovalState::Expired,
+        Err(error) => {
+            tracing::warn!(%error, "an approval cannot be read; its call waits on");
+            ApprovalState::Pending
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Notices about pending approvals: the bodies that the webhook posts.
+//!
+//! Invariant: text of agents and servers is escaped for the markup of the chat, and hidden characters
+//! are drawn, so that a notice shows what it says and notifies no further people.
+
+use serde_json::{Value, json};
+use toolgate_config::NoticeFormat;
+use toolgate_policy::draw;
+use toolgate_store::StoredApproval;
+
+/// Most characters of the arguments in a notice; the page shows all of them.
+const SHOWN: usize = 1_500;
+
+/// The body of the notice about an approval; `page` is where people answer.
+pub fn body(
+    approval: &StoredApproval,
+    page: &str,
+    format: NoticeFormat,
+    chat: Option<&str>,
+) -> String {
+    let body = match format {
+        NoticeFormat::Json => full(approval, page),
+        NoticeFormat::Slack => json!({ "text": text(approval, page, &SLACK) }),
+        NoticeFormat::Mattermost => json!({ "text": text(approval, page, &MATTERMOST) }),
+        NoticeFormat::Telegram => json!({
+            "chat_id": chat.unwrap_or_default(),
+            "text": text(approval, page, &TELEGRAM),
+            "parse_mode": "HTML",
+            "disable_web_page_preview": true,
+        }),
+    };
+    body.to_string()
+}
+
+/// Everything, for programs.
+fn full(approval: &StoredApproval, page: &str) -> Value {
+    let call = &approval.call;
+    let arguments = approval.arguments.as_deref();
+    json!({
+        "event": "approval.pending",
+        "id": &*approval.id,
+        "state": approval.state.as_str(),
+        "grant": &*call.grant,
+        "identity": call.identity.as_deref(),
+        "server": &*call.server,
+        "session_id": call.session_id.as_deref(),
+        "tool": &*call.tool,
+        "arguments": arguments.and_then(|text| serde_json::from_str::<Value>(text).ok()),
+        "shown": arguments.map(shown),
+        "digest": call.digest.to_string(),
+        "class": &*call.class,
+        "rule": &*call.rule,
+        "asked": approval.question.asked(),
+        "people": approval.question.people,
+        "note": approval.question.note,
+        "created": approval.created.to_string(),
+        "expires": approval.expires.to_string(),
+        "url": page,
+    })
+}
+
+/// The markup of a chat.
+struct Markup {
+    escape: fn(&str) -> String,
+    /// What begins and ends bold text.
+    bold: (&'static str, &'static str),
+    code: fn(&str) -> String,
+    link: fn(&str) -> String,
+}
+
+const SLACK: Markup = Markup {
+    escape: |text| angles(&without_marks(text)),
+    bold: ("*", "*"),
+    code: |text| format!("```{}```", angles(&text.replace('`', "\u{2cb}"))),
+    link: |page| format!("<{page}|Open the approval>"),
+};
+
+const MATTERMOST: Markup = Markup {
+    escape: backslashes,
+    bold: ("**", "**"),
+    code: |text| format!("\n```\n{}\n```\n", text.replace('`', "\u{2cb}")),
+    link: |page| format!("[Open the approval]({page})"),
+};
+
+const TELEGRAM: Markup = Markup {
+    escape: angles,
+    bold: ("<b>", "</b>"),
+    code: |text| format!("<pre>{}</pre>", angles(text)),
+    link: |page| format!("<a href=\"{}\">Open the approval</a>", angles(page)),
+};
+
+fn text(approval: &StoredApproval, page: &str, markup: &Markup) -> String {
+    let call = &approval.call;
+    let say = |text: &str| (markup.escape)(&draw(text));
+    let (begin, end) = markup.bold;
+    let mut out = format!(
+        "{begin}A call waits for {}{end}\n{} / {} ({}), grant {}, until {}",
+        say(&approval.question.asked().replace('`', "")),
+        say(&call.server),
+        say(&call.tool),
+        say(&call.class),
+        say(&call.grant),
+        say(&approval.expires.to_string()),
+    );
+    if let Some(note) = &approval.question.note {
+        out.push('\n');
+        out.push_str(&say(note));
+    }
+    if let Some(arguments) = &approval.arguments {
+        out.push('\n');
+        out.push_str(&(markup.code)(&shown(arguments)));
+    }
+    out.push('\n');
+    out.push_str(&(markup.link)(page));
+    out
+}
+
+/// Arguments with hidden characters drawn, cut to a length that chats accept.
+fn shown(arguments: &str) -> String {
+    let drawn = draw(arguments);
+    match drawn.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{} …", drawn.get(..end).unwrap_or_default()),
+        None => drawn.into_owned(),
+    }
+}
+
+/// For markups in which `<`, `>` and `&` have a meaning.
+fn angles(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;")
+}
+
+/// Without the characters with which Slack marks text: it has no escape for them.
+fn without_marks(text: &str) -> String {
+    text.replace('*', "\u{2217}").replace('_', "\u{ff3f}").replace(['~', '`'], "\u{2cb}")
+}
+
+/// For Markdown.
+fn backslashes(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '@' => out.push('\u{ff20}'),
+            '\n' | '\r' => out.push(' '),
+            _ => {
+                if c.is_ascii_punctuation() {
+                    out.push('\\');
+                }
+                out.push(c);
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_agents_cannot_mark_anything_up() {
+        let hostile = "<!channel> @all `x` *y* [z](http://a) <b>&\u{202e}";
+        let drawn = draw(hostile);
+        let slack = (SLACK.escape)(&drawn);
+        assert!(!slack.contains('<') && !slack.contains('*') && !slack.contains('`'), "{slack}");
+        let code = (SLACK.code)(&drawn);
+        assert_eq!(code.matches('`').count(), 6, "{code}");
+        let mattermost = (MATTERMOST.escape)(&drawn);
+        assert!(!mattermost.contains('@') && mattermost.contains("\\[z\\]\\("), "{mattermost}");
+        let telegram = (TELEGRAM.escape)(&drawn);
+        assert!(telegram.contains("&lt;b&gt;&amp;") && !telegram.contains('<'), "{telegram}");
+        for text in [slack, mattermost, telegram] {
+            assert!(!text.contains('\u{202e}') && text.contains("202E"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+use super::*;
+use crate::argument_digest;
+
+fn binding() -> Binding<'static> {
+    Binding {
+        grant: "laptop",
+        server: "zulip",
+        session: None,
+        tool: "close",
+        fingerprint: Some([1; 32]),
+        arguments: argument_digest(r#"{"a":1}"#).unwrap(),
+        policy_hash: "aa",
+    }
+}
+
+#[test]
+fn every_member_is_bound() {
+    let base = binding();
+    let other = argument_digest(r#"{"a":1.0}"#).unwrap();
+    let changed = [
+        ("grant", Binding { grant: "other", ..base }),
+        ("server", Binding { server: "other", ..base }),
+        ("session", Binding { session: Some("s"), ..base }),
+        ("an empty session", Binding { session: Some(""), ..base }),
+        ("tool", Binding { tool: "other", ..base }),
+        ("fingerprint", Binding { fingerprint: Some([2; 32]), ..base }),
+        ("no fingerprint", Binding { fingerprint: None, ..base }),
+        ("arguments", Binding { arguments: other, ..base }),
+        ("policy", Binding { policy_hash: "bb", ..base }),
+        ("a shifted border", Binding { grant: "laptopzulip", server: "", ..base }),
+    ];
+    for (what, changed) in &changed {
+        assert_ne!(changed.digest(), base.digest(), "{what}");
+    }
+    for (index, (what, one)) in changed.iter().enumerate() {
+        for (other, two) in changed.iter().skip(index + 1) {
+            assert_ne!(one.digest(), two.digest(), "{what} and {other}");
+        }
+    }
+    assert_eq!(binding().digest(), base.digest());
+}
+
+#[test]
+fn states_have_names() {
+    for state in ApprovalState::ALL {
+        assert_eq!(ApprovalState::parse(state.as_str()), Some(state));
+    }
+    assert_eq!(ApprovalState::parse("open"), None);
+}
+
+#[test]
+fn only_those_who_are_asked_may_answer() {
+    let question = |approvers: &[&str]| Question {
+        approvers: approvers.iter().map(ToString::to_string).collect(),
+        people: 1,
+        ..Question::default()
+    };
+    let (ops, no_groups) = (vec!["ops".to_owned()], Vec::new());
+    let boss = Answerer { name: "boss", groups: &ops };
+    let desk = Answerer { name: "desk", groups: &ops };
+    let admin = Answerer { name: "admin", groups: &no_groups };
+    let (on, off) = (Some(true), Some(false));
+    // approvers, person, setting, people -> allowed
+    let cases = [
+        (&[][..], admin, None, 1, true),
+        (&[], desk, None, 1, true),
+        (&[], desk, None, 2, false),
+        (&[], desk, off, 2, true),
+        (&[], desk, on, 1, false),
+        (&[], boss, on, 2, true),
+        (&["ops"], boss, None, 2, true),
+        (&["ops"], admin, None, 2, false),
+        (&["ops"], admin, off, 2, false),
+        (&["ops"], desk, None, 1, false),
+        (&["ops"], desk, off, 1, true),
+        (&["requester"], desk, None, 2, true),
+        (&["requester"], desk, on, 2, true),
+        (&["requester"], boss, None, 2, false),
+        (&["requester", "ops"], boss, None, 2, true),
+    ];
+    for (approvers, who, four_eyes, people, allowed) in cases {
+        let answer = question(approvers).may_answer(who, Some("desk"), four_eyes, people);
+        assert_eq!(answer.is_ok(), allowed, "{approvers:?} {} {four_eyes:?} {people}", who.name);
+    }
+    let nobody = Question { nobody: true, ..question(&[]) };
+    assert_eq!(nobody.may_answer(admin, None, off, 1), Err(MayNotAnswer::Nobody));
+}

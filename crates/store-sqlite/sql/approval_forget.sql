@@ -1,0 +1,1 @@
+UPDATE approval SET live = 0 WHERE id = ?1

@@ -1,0 +1,1 @@
+UPDATE state SET approvals = approvals + 1 RETURNING approvals

@@ -1,0 +1,1 @@
+SELECT count(*), min(created) FROM approval WHERE state = 'pending'

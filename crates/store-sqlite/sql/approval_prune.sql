@@ -1,0 +1,1 @@
+DELETE FROM approval WHERE ended <= ?1 AND live = 0

@@ -1,0 +1,1 @@
+DELETE FROM standing WHERE expires <= ?1
