@@ -90,6 +90,10 @@ routes! {
         [PAGE] [] 200 [List<serde_json::Value>] tools::sessions;
     Get "/api/v1/tools" Viewer "Tools in the last lists of servers"
         [PAGE] [] 200 [List<tools::ToolItem>] tools::list;
+    Get "/api/v1/tools/{server}/{tool}" Viewer "One tool with its newest and its approved definition"
+        [&[]] [] 200 [tools::Review] tools::get;
+    Post "/api/v1/tools/{server}/{tool}/approve" Admin "Approve the definition of a tool; 409 if it has another fingerprint by now"
+        [&[]] [tools::ApprovalBody] 200 [tools::Review] tools::approve;
     Get "/api/v1/grants" Viewer "Grants"
         [PAGE] [] 200 [List<Listed<GrantItem>>] grants::list;
     Post "/api/v1/grants" Admin "Create a grant; its token is returned only here"

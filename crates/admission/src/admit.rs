@@ -362,6 +362,14 @@ impl Admission {
         }
     }
 
+    /// Records the refusal of a call whose tool is quarantined. The policy decides the name first.
+    pub async fn quarantined(&self, context: &CallContext, refused: Refused) -> Refused {
+        match self.unroutable(context, refused.code(), refused.row_message()).await {
+            Ok(()) => refused,
+            Err(other) => other,
+        }
+    }
+
     /// Records that a call cannot be routed, for the reason given. The policy decides the name
     /// first, so that the answer does not reveal what exists.
     pub async fn unroutable(

@@ -192,6 +192,22 @@ impl Refused {
         Self::new("upstream_unavailable", text, call_id)
     }
 
+    /// The definition of the tool may not be used.
+    pub fn quarantined(call_id: CallId, server: &str, tool: &str, why: &str) -> Self {
+        let text = format!(
+            "[QUARANTINED] the tool `{tool}` of `{server}` may not be used: {why}. Nothing was sent. \
+             Do not retry; ask the operator to review it (`toolgate tool show --diff {server}/{tool}`)"
+        );
+        Self::new("quarantined", text, call_id)
+    }
+
+    /// The arguments do not match the schema of the tool.
+    pub fn invalid_arguments(call_id: CallId, what: &str) -> Self {
+        let text =
+            format!("[INVALID ARGUMENTS] {what}. Nothing was sent. Correct it and call again.");
+        Self::new("invalid_arguments", text, call_id)
+    }
+
     /// The grant has as many open tasks as it may have.
     pub(crate) fn too_many_tasks(call_id: CallId, max: usize) -> Self {
         let text = format!(

@@ -126,6 +126,31 @@ pub fn draw(text: &str) -> Cow<'_, str> {
     Cow::Owned(drawn)
 }
 
+/// A text with every control and invisible character written as `\u{…}`. Confusables stay.
+pub fn escape_invisible(text: &str) -> Cow<'_, str> {
+    replace_invisible(text, push_drawn)
+}
+
+/// A text without control and invisible characters. Confusables stay.
+pub fn strip_invisible(text: &str) -> Cow<'_, str> {
+    replace_invisible(text, |_, _| {})
+}
+
+fn replace_invisible(text: &str, push: impl Fn(char, &mut String)) -> Cow<'_, str> {
+    let found = invisible::find(text);
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut kept) = (String::with_capacity(text.len()), 0);
+    for (at, c, _) in found {
+        out.push_str(text.get(kept..at).unwrap_or_default());
+        push(c, &mut out);
+        kept = at + c.len_utf8();
+    }
+    out.push_str(text.get(kept..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
 fn push_drawn(c: char, out: &mut String) {
     out.extend(format!("\\u{{{:X}}}", u32::from(c)).chars());
 }

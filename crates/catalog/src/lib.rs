@@ -54,7 +54,7 @@ pub use diff::{FieldChange, Piece, diff};
 pub use document::{PolicyItem, escape_glob, policy_document, policy_key};
 pub use fingerprint::{body_fingerprint, digest, fingerprint, former_name, is_renamed};
 pub use hazard::what_could_go_wrong;
-pub use hidden::{HiddenKind, HiddenText, draw, hidden_text};
+pub use hidden::{HiddenKind, HiddenText, draw, escape_invisible, hidden_text, strip_invisible};
 pub use label::Labels;
 pub use onec::{classify_session, curated, session_class};
 pub use recommend::{Recommended, recommended};

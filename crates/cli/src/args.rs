@@ -51,7 +51,9 @@ pub(crate) use policy::{
 pub(crate) use scan::{ScanArgs, ScanOutput};
 pub(crate) use session::{SessionArgs, SessionTokenArgs, SessionVerb};
 pub(crate) use status::StatusArgs;
-pub(crate) use tool::{AsAgentArgs, ToolArgs, ToolCallArgs, ToolListArgs, ToolShowArgs, ToolVerb};
+pub(crate) use tool::{
+    AsAgentArgs, ToolApproveArgs, ToolArgs, ToolCallArgs, ToolListArgs, ToolShowArgs, ToolVerb,
+};
 
 /// A gateway with policies between AI agents and MCP tools
 #[derive(Debug, Parser)]

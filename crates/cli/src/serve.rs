@@ -17,7 +17,7 @@ use toolgate_config::{Config, Listen, Problem, render};
 use toolgate_control::{FileState, Inputs, PolicyFiles, Summary, unsafe_start, visible};
 use toolgate_edge::listen::Front;
 use toolgate_edge::tls::Tls;
-use toolgate_gateway::LISTS;
+use toolgate_gateway::{LISTS, PINS};
 use toolgate_store::Store;
 
 use crate::args::ServeArgs;
@@ -145,12 +145,15 @@ async fn serve(
         return Err(exit::Usage(POLICY_WITH_GRANTS.to_owned()).into());
     }
 
+    let pinned = store.documents(PINS).await.context("cannot read the pins of tools")?;
+    gateway.restore_pins(&pinned);
     let stored = store.documents(LISTS).await.context("cannot read the lists of servers")?;
     gateway.restore_lists(&stored, &*store);
     let sessions = sessions::start(&config, &store, Arc::new(store::SystemClock)).await?;
     if let Some(sessions) = &sessions {
         gateway.set_dial_in(Arc::clone(&sessions.driver));
         gateway.set_session_classes(toolgate_control::session_settings::classes(&config));
+        gateway.set_session_pin(wire::pin(config.sessions.pin));
     }
 
     let ready = Arc::new(AtomicBool::new(false));

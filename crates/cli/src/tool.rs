@@ -1,14 +1,17 @@
-//! `toolgate tool …`: list, show and call tools as an agent does.
+//! `toolgate tool …`: list, show and call tools as an agent does; review and approve definitions as
+//! a person.
 //!
-//! The verbs are an MCP client of the gateway: they use the agents' listener, so a list shows what the
+//! Most verbs are an MCP client of the gateway: they use the agents' listener, so a list shows what the
 //! policy lets a grant see, and a call is decided, counted and audited.
 //!
 //! One file per verb; `client` is the connection, `endpoint` the address and token, `definition`
 //! formats a tool for people.
 
+mod approve;
 mod call;
 mod client;
 mod definition;
+mod diff;
 mod endpoint;
 mod list;
 mod show;
@@ -20,13 +23,16 @@ use client::{Client, Failed};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::admin_client::part;
 use crate::args::{AsAgentArgs, ToolArgs, ToolVerb};
-use crate::exit::Done;
+use crate::exit::{Done, Usage};
 
 pub(crate) fn run(args: &ToolArgs) -> anyhow::Result<Done> {
     match &args.verb {
         ToolVerb::List(args) => list::run(args),
+        ToolVerb::Show(args) if args.diff => diff::run(args),
         ToolVerb::Show(args) => show::run(args),
+        ToolVerb::Approve(args) => approve::run(args),
         ToolVerb::Call(args) => call::run(args),
     }
 }
@@ -66,4 +72,14 @@ fn read(definition: &RawValue) -> anyhow::Result<Value> {
 
 fn name(definition: &Value) -> &str {
     definition.get("name").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The path of a tool in the admin API, from `SERVER/TOOL`.
+fn path_of(named: &str) -> anyhow::Result<String> {
+    match named.split_once('/') {
+        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => {
+            Ok(format!("/api/v1/tools/{}/{}", part(server), part(tool)))
+        }
+        _ => Err(Usage(format!("`{named}` is not SERVER/TOOL, such as `files/read_file`")).into()),
+    }
 }

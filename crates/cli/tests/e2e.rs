@@ -98,6 +98,8 @@ mod operator;
 mod passing;
 #[path = "e2e/permissions.rs"]
 mod permissions;
+#[path = "e2e/pins.rs"]
+mod pins;
 #[path = "e2e/policy.rs"]
 mod policy;
 #[path = "e2e/processes.rs"]

@@ -37,7 +37,9 @@ pub use settings::limits::{AgentSessionsConfig, Limits};
 pub use settings::listen::{Listen, Tls};
 pub use settings::people::PersonConfig;
 pub use settings::policies::{PolicyConfig, PolicySource};
-pub use settings::servers::{Http, HttpFlavour, Names, ServerConfig, ServerUrl, Stdio, Transport};
+pub use settings::servers::{
+    Http, HttpFlavour, Names, Pin, Results, ServerConfig, ServerUrl, Stdio, Transport,
+};
 pub use settings::sessions::{SessionToken, SessionsConfig};
 pub use settings::tools::ToolConfig;
 pub use surroundings::{Surroundings, TlsFault};

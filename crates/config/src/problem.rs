@@ -90,7 +90,7 @@ macro_rules! codes {
             $($(#[doc = $meaning])* pub(crate) const $name: &str = $code;)*
         }
         /// Every code with its meaning, in order.
-        pub const CODES: &[(&str, &str)] = &[$(($code, concat!($($meaning),*)),)*];
+        pub const CODES: &[(&str, &str)] = &[$((code::$name, concat!($($meaning),*)),)*];
     };
 }
 

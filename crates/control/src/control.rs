@@ -18,7 +18,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use tokio::sync::{Mutex, Semaphore};
 use toolgate_audit::{Draft, Hash};
 use toolgate_config::{ApprovalsConfig, Listen, ServerConfig};
-use toolgate_gateway::{Gateway, RefreshError};
+use toolgate_gateway::{APPROVED_TOOLS, Gateway, RefreshError};
 use toolgate_policy::{Known, Policy};
 use toolgate_store::{Change, Document, Snapshot, Store};
 
@@ -110,6 +110,7 @@ struct StoreState {
     snapshot: Snapshot,
     servers: Vec<Document>,
     local: Option<LocalMode>,
+    approved_tools: Vec<Document>,
 }
 
 impl Control {
@@ -287,6 +288,7 @@ impl Control {
         if local.ends {
             self.end_local_mode().await;
         }
+        self.gateway().set_approved_tools(&stored.approved_tools);
         self.gateway().admission().set_access(access);
         if let Some(wired) = wired {
             self.gateway().apply(wired, agent_sessions(&file.config));
@@ -308,7 +310,8 @@ impl Control {
         let servers = self.parts.store.documents(SERVERS).await?;
         let local = self.parts.store.documents(local_mode::SPACE).await?;
         let local = local.first().map(|kept| LocalMode::parse(&kept.json));
-        Ok(StoreState { snapshot, servers, local })
+        let approved_tools = self.parts.store.documents(APPROVED_TOOLS).await?;
+        Ok(StoreState { snapshot, servers, local, approved_tools })
     }
 }
 

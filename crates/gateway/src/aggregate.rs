@@ -187,14 +187,18 @@ fn notify_changed(session: &Arc<AgentSession>) {
     });
 }
 
-/// Refreshes lists that are not known, or old, in the background.
+/// Refreshes lists that are not known, or old, in the background. Tools are listed whenever an agent
+/// lists them, because that shows changed definitions; a new connection lists them anyway.
 fn refresh(link: &Arc<Link>, kind: Kind, now: Instant) {
-    match link.server().list_cache.of(link.client_profile()) {
-        None => link.refresh_lists(&Kind::ALL),
-        Some(advertised) if advertised.is_older(FRESH, now) && link.is_cheap() => {
-            link.refresh_lists(&[kind]);
-        }
-        Some(_) => {}
+    let Some(advertised) = link.server().list_cache.of(link.client_profile()) else {
+        return link.refresh_lists(&Kind::ALL);
+    };
+    let is_judged = kind == Kind::Tools && link.is_up();
+    if is_judged {
+        link.expect_new_tools();
+    }
+    if is_judged || (advertised.is_older(FRESH, now) && link.is_cheap()) {
+        link.refresh_lists(&[kind]);
     }
 }
 

@@ -14,7 +14,7 @@
 mod call;
 mod class;
 mod driver;
-mod fingerprints;
+mod facts;
 mod gate;
 mod record;
 mod running_calls;
@@ -29,11 +29,12 @@ use toolgate_policy::Class;
 use toolgate_session::{CallAnswer, CallTarget, KnownSessionTool, SessionFailure, Tool};
 use toolgate_store::Permit;
 use toolgate_upstream::metrics::ServerMetrics;
+use toolgate_upstream::pins::{Facts, Meeting, PinMode, Reason, ServerPins};
 
 pub(crate) use self::call::start;
 pub use self::class::SessionClasses;
 pub use self::driver::{DriverEnvironment, SessionDriver, SocketCommand};
-use self::fingerprints::SessionFingerprints;
+use self::facts::SessionFacts;
 pub use self::gate::Gate;
 pub use self::record::{Note, Records};
 pub(crate) use self::running_calls::RunningCalls;
@@ -47,7 +48,10 @@ pub(crate) struct DialIn {
     /// Risk classes that the operator has set.
     classes: ArcSwap<SessionClasses>,
     metrics: ServerMetrics,
-    fingerprints: SessionFingerprints,
+    facts: SessionFacts,
+    /// Which definitions may be used.
+    pins: Arc<ServerPins>,
+    pin: ArcSwap<PinMode>,
 }
 
 /// Why a call has no target.
@@ -77,9 +81,40 @@ pub(crate) struct Sent {
 }
 
 impl DialIn {
-    pub(crate) fn new(driver: Arc<SessionDriver>, metrics: ServerMetrics) -> Self {
+    pub(crate) fn new(
+        driver: Arc<SessionDriver>,
+        metrics: ServerMetrics,
+        pins: Arc<ServerPins>,
+    ) -> Self {
         let (schemas, classes) = (Schemas::default(), ArcSwap::default());
-        Self { driver, schemas, classes, metrics, fingerprints: SessionFingerprints::default() }
+        let (facts, pin) = (SessionFacts::default(), ArcSwap::from_pointee(PinMode::Off));
+        Self { driver, schemas, classes, metrics, facts, pins, pin }
+    }
+
+    /// What happens to new and changed definitions.
+    pub(crate) fn set_pin(&self, pin: PinMode) {
+        self.pin.store(Arc::new(pin));
+    }
+
+    /// Grows with every change of what is quarantined.
+    pub(crate) fn pins_revision(&self) -> u64 {
+        self.pins.revision()
+    }
+
+    /// What is known of a definition.
+    pub(crate) fn facts(&self, tool: &Arc<Tool>) -> Arc<Facts> {
+        self.facts.of(tool)
+    }
+
+    /// Why a tool of sessions of this kind is quarantined. Its definition is recorded.
+    pub(crate) fn quarantine(&self, kind: &str, tool: &Arc<Tool>) -> Option<Reason> {
+        let met = [(pin_key(kind, &tool.name).into(), self.facts(tool))];
+        let mode = **self.pin.load();
+        let class = |_: &str, _: &Facts| self.class_of_kind(kind, tool);
+        // Sessions come and go, so there is no complete list of them.
+        self.pins.meet(&met, &Meeting { mode, is_whole: false, class: &class });
+        let [(own, facts)] = met;
+        self.pins.quarantine(mode, &own, &facts)
     }
 
     /// The risk class of a tool, whichever kind of session is called.
@@ -95,6 +130,11 @@ impl DialIn {
     pub(crate) fn set_classes(&self, classes: SessionClasses) {
         self.classes.store(Arc::new(classes));
     }
+}
+
+/// The name under which a tool of sessions of one kind is pinned.
+pub(crate) fn pin_key(kind: &str, tool: &str) -> String {
+    format!("{kind}/{tool}")
 }
 
 impl Sending {

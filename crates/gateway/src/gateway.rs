@@ -19,6 +19,7 @@ use toolgate_admission::access::Grant;
 use toolgate_admission::admit::Admission;
 use toolgate_admission::environment::Ids;
 use toolgate_admission::list_kind::Kind;
+use toolgate_upstream::arguments::ArgumentCheck;
 use toolgate_upstream::link::Server;
 use toolgate_upstream::list_cache::LIST_WAIT;
 use toolgate_upstream::metrics::Metrics;
@@ -28,14 +29,18 @@ use crate::downstream::agent::AgentSession;
 use crate::downstream::coarse_timer::CoarseTimer;
 use crate::downstream::endpoint::Endpoint;
 use crate::sessionless::ParkedCalls;
+use arguments::ServerArguments;
 use implicit_sessions::ImplicitSessions;
 pub use own_lists::NotListed;
+use pins::PinBook;
 pub use sessionless::NotStarted;
 
+mod arguments;
 mod dial_in;
 mod implicit_sessions;
 mod opening;
 mod own_lists;
+mod pins;
 mod sessionless;
 
 /// The limits of agent sessions.
@@ -77,6 +82,10 @@ pub struct Gateway {
     list_wait: ArcSwap<Duration>,
     /// How many servers toolgate lists at once.
     listings: Arc<Semaphore>,
+    /// Which definitions of tools may be used.
+    pins: Arc<PinBook>,
+    /// Checks arguments of servers.
+    argument_check: Arc<dyn ArgumentCheck>,
 }
 
 /// Why an agent session was not opened.
@@ -117,6 +126,8 @@ impl Gateway {
             parked_calls,
             limits: ArcSwap::from_pointee(limits),
             ids,
+            pins: PinBook::new(&admission),
+            argument_check: Arc::new(ServerArguments::default()),
             admission,
             metrics,
             tasks: TaskTracker::new(),
@@ -168,6 +179,8 @@ impl Gateway {
         self.reserve_names(old.iter().chain(&servers));
         for server in &servers {
             server.list_cache.set_list_wait(**self.list_wait.load());
+            server.set_pins(&self.pins.of(server.name()));
+            server.set_argument_check(&self.argument_check);
         }
         let before = self.servers.swap(Arc::new(servers));
         let after = self.servers.load_full();

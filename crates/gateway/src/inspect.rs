@@ -1,4 +1,5 @@
 //! Queries of people: which servers and tools are known, and whether a server answers.
 
+pub(crate) mod definitions;
 pub(crate) mod known;
 pub(crate) mod resolve;

@@ -27,6 +27,7 @@ pub use downstream::call::Call;
 pub use downstream::endpoint::Endpoint;
 pub use downstream::streams::EventId;
 pub use gateway::{AgentSessions, Gateway, NotListed, NotOpened};
+pub use inspect::definitions::{KnownDefinition, NotApprovable};
 pub use inspect::known::{KnownServer, KnownTool};
 pub use inspect::resolve::{ResolvedTool, built_in_class};
 pub use toolgate_admission::access::{
@@ -42,7 +43,11 @@ pub use toolgate_upstream::failure::{Effect, Failure};
 pub use toolgate_upstream::link::{Instances, Server, ServerSettings};
 pub use toolgate_upstream::log_limit::LogLimit;
 pub use toolgate_upstream::metrics::{Metrics, ServerMetrics};
+pub use toolgate_upstream::pins::{
+    APPROVED as APPROVED_TOOLS, Approval, PinMode, SPACE as PINS, approval_key,
+};
 pub use toolgate_upstream::relay::{LastPiece, RelayReader, RelayWriter, Truncated};
+pub use toolgate_upstream::results::Results;
 pub use toolgate_upstream::rewrite::refused;
 pub use toolgate_upstream::status::{LastError, ServerState, ServerStatus};
 pub use toolgate_upstream::stored_lists::SPACE as LISTS;

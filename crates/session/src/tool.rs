@@ -75,6 +75,11 @@ impl Tool {
 }
 
 impl Schema {
+    /// A schema within the limits of sessions; `None` if it is not an object.
+    pub fn parse(raw: &str) -> Option<Self> {
+        Self::read(raw).ok()
+    }
+
     fn read(raw: &str) -> Result<Self, ValueError> {
         let value: Value = serde_json::from_str(raw)?;
         if !value.is_object() {

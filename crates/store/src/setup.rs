@@ -120,7 +120,7 @@ pub struct Document {
 
 /// Spaces whose documents affect decisions. A change in one of them makes a new generation;
 /// documents of other spaces may change often and affect no decision.
-pub const SETUP_SPACES: [&str; 2] = ["servers", "local"];
+pub const SETUP_SPACES: [&str; 3] = ["servers", "local", "approved_tools"];
 
 /// Everything that people set up, at one point in time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -33,7 +33,8 @@ use toolgate_policy::Class;
 use crate::event_buffer::EventBuffer;
 use crate::held_agent::HeldAgent;
 use crate::imitation::is_imitation;
-use crate::link::{Agent, AgentRequest, Link, Owner, Pending};
+use crate::link::{Agent, AgentRequest, CalledTool, Link, Owner, Pending};
+use crate::pins::Reason;
 use crate::reply::Reply;
 
 /// Starts a request to the server at the other end of `link`.
@@ -201,7 +202,15 @@ struct Task {
 }
 
 impl<S: Agent> ToServer<S> {
-    /// Stops a call whose name imitates another, and one that could create a task too many.
+    /// Why the tool is quarantined, if its list is current and nothing else refuses the call.
+    fn known_quarantine(&self, admission: &Admission, context: &CallContext) -> Option<Reason> {
+        let CallSubject::Tool(tool, _) = &context.subject else { return None };
+        let reason = self.link.known_quarantine_of(tool)?;
+        (!admission.refuses_name(context)).then_some(reason)
+    }
+
+    /// Stops a call whose name imitates another, one of a quarantined tool, and one that could create
+    /// a task too many.
     async fn prepare(
         self,
         admission: Arc<Admission>,
@@ -210,6 +219,10 @@ impl<S: Agent> ToServer<S> {
         let refused = if is_imitation(&admission, &self.link, &context).await {
             let name = Arc::clone(context.subject.name().0);
             admission.unknown(CallContext::clone(&context), &name).await
+        } else if let Some(reason) = self.known_quarantine(&admission, &context) {
+            let (tool, _) = context.subject.name();
+            let refused = self.link.refused_tool(context.call_id, tool, &reason);
+            admission.quarantined(&context, refused).await
         } else if matches!(context.subject, CallSubject::Tool(..))
             && admission.tasks.is_full(&context.sender.grant.label)
         {
@@ -268,7 +281,16 @@ impl<S: Agent> Delivery for ToServer<S> {
                 return Ended::new(Outcome::Unavailable, Effect::NotStarted);
             }
         }
-        let pending = pending.with_recheck(Arc::new(recheck));
+        let validates = link.server().settings.validate;
+        let called = match &context.subject {
+            CallSubject::Tool(tool, _) => Some(CalledTool {
+                tool: Arc::clone(tool),
+                grant: Arc::clone(&context.sender.grant.label),
+                arguments: validates.then(|| context.arguments.as_str().into()),
+            }),
+            _ => None,
+        };
+        let pending = pending.with_recheck(Arc::new(recheck), called);
         let ended = pending.run(Clearance::Permit(permit)).await;
         if let (Some(task), Some(held)) = (&task, &ended.withheld) {
             let is_result = &*context.method == method::TASKS_RESULT;

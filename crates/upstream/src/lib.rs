@@ -10,12 +10,12 @@
 //! Start at [`forward::forward`] and [`link::Link`].
 
 mod annotations;
+pub mod arguments;
 mod backoff;
 pub mod channel;
 pub mod era;
 pub mod event_buffer;
 pub mod failure;
-pub mod fingerprint;
 pub mod forward;
 #[cfg(fuzzing)]
 pub mod fuzz;
@@ -30,9 +30,11 @@ pub mod log_level;
 pub mod log_limit;
 pub mod metrics;
 pub mod names;
+pub mod pins;
 pub mod relay;
 pub mod reply;
 pub mod resubscribe;
+pub mod results;
 pub mod rewrite;
 mod shown_uris;
 pub mod status;

@@ -50,6 +50,7 @@ mod relay;
 mod server;
 mod server_request;
 mod sessionless;
+mod vetting;
 mod waiting;
 
 pub use agent::Agent;
@@ -62,9 +63,10 @@ use inbound::Inbound;
 use list_refresh::ListRefresh;
 pub use parties::Parties;
 pub use pending::AgentRequest;
-pub(crate) use pending::{Owner, Pending};
+pub(crate) use pending::{CalledTool, Owner, Pending};
 pub use server::{Instances, Server, ServerSettings};
 pub use server_request::{Requester, ServerRequest};
+use vetting::Vetting;
 use waiting::Waiters;
 
 /// How many messages without sense of one link are logged in a minute.
@@ -102,6 +104,8 @@ pub struct Link {
     /// Whether the lists of the server are cached for an agent that sees all servers.
     keeps_lists: AtomicBool,
     list_refresh: ListRefresh,
+    /// The definitions that its connection has listed.
+    vetting: Vetting,
     /// Limits warnings about messages of the server that make no sense.
     log_limit: Mutex<LogLimit>,
     /// Closed for good: the link does not reconnect.
@@ -145,6 +149,7 @@ impl Link {
             changes: Changes::default(),
             keeps_lists: AtomicBool::new(false),
             list_refresh: ListRefresh::default(),
+            vetting: Vetting::default(),
             log_limit: Mutex::new(LogLimit::new(
                 WARNINGS_A_MINUTE,
                 Duration::from_mins(1),
@@ -228,8 +233,11 @@ impl Link {
 
     /// The fingerprint of a tool's definition, if the tool was listed.
     pub fn fingerprint(&self, tool: &str) -> Option<Hash> {
-        let advertised = self.server.list_cache.of(&self.client_profile)?;
-        advertised.list(Kind::Tools).fingerprint(&self.server.naming, tool)
+        let listed = || {
+            let advertised = self.server.list_cache.of(&self.client_profile)?;
+            advertised.list(Kind::Tools).facts(tool).cloned()
+        };
+        self.facts_of(tool).or_else(listed)?.fingerprint
     }
 
     /// The client profile of this link.

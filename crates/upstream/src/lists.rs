@@ -11,17 +11,18 @@
 //!
 //! Start at [`Builder::add`].
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
 use toolgate_admission::list_kind::Kind;
-use toolgate_audit::Hash;
 use toolgate_json::{Edit, entries, imitates, items, members, peek, quote, text, too_deep};
 use toolgate_mcp::Refusal;
 
-use crate::fingerprint::{Fingerprints, fingerprint};
 use crate::names::Naming;
+use crate::pins::{Facts, PinMode, Quarantined, ServerPins};
 
 #[cfg(test)]
 mod tests;
@@ -42,7 +43,10 @@ pub struct List {
     /// The server's own names.
     names: HashSet<Box<str>>,
     cut: bool,
-    fingerprints: Fingerprints,
+    /// The definitions of tools, by the server's own names.
+    facts: HashMap<Box<str>, Arc<Facts>>,
+    /// What is quarantined, and the revision of the pins for which that holds.
+    quarantined: Mutex<Option<(u64, Arc<Quarantined>)>>,
 }
 
 #[derive(Debug)]
@@ -91,7 +95,7 @@ pub(crate) fn without_hidden(
 }
 
 /// The value of `key`, which must not occur twice or under a name that imitates it.
-fn only<'a>(object: &'a str, key: &str) -> Result<Option<&'a str>, Unreadable> {
+pub(crate) fn only<'a>(object: &'a str, key: &str) -> Result<Option<&'a str>, Unreadable> {
     let mut found = None;
     for (raw, value) in entries(object).map_err(|_| Unreadable)?.unwrap_or_default() {
         let name = text(raw).ok_or(Unreadable)?;
@@ -168,15 +172,29 @@ impl List {
         self.names.contains(own)
     }
 
-    /// The fingerprint of an entry, by the server's own name.
-    pub fn fingerprint(&self, naming: &Naming, own: &str) -> Option<Hash> {
-        if !self.has(own) {
-            return None;
+    /// The list with what is known of its definitions.
+    pub(crate) fn with_facts(self, met: impl IntoIterator<Item = (Box<str>, Arc<Facts>)>) -> Self {
+        // Of a name that is listed twice the first entry is shown; both are judged alike.
+        Self { facts: met.into_iter().collect(), ..self }
+    }
+
+    /// What is known of a definition, by the server's own name.
+    pub fn facts(&self, own: &str) -> Option<&Arc<Facts>> {
+        self.facts.get(own)
+    }
+
+    /// Its quarantined tools.
+    pub fn quarantined(&self, mode: PinMode, pins: &ServerPins) -> Arc<Quarantined> {
+        let revision = pins.revision();
+        let mut known = self.quarantined.lock();
+        if let Some((of, quarantined)) = &*known
+            && *of == revision
+        {
+            return Arc::clone(quarantined);
         }
-        self.fingerprints.get(own, || {
-            let (_, shown) = self.entries().find(|(name, _)| *name == own)?;
-            fingerprint(&definition(Kind::Tools, naming, own, shown)?)
-        })
+        let found = Arc::new(pins.quarantined(mode, self.facts.iter()));
+        *known = Some((revision, Arc::clone(&found)));
+        found
     }
 
     /// As many entries as fit into `room` bytes, at least one, starting with entry `from`: their
@@ -245,8 +263,7 @@ impl<'a> Builder<'a> {
     /// The list of what was added.
     pub fn finish(self) -> List {
         let text = self.text.freeze();
-        let fingerprints = Fingerprints::default();
-        List { text, entries: self.entries, names: self.names, cut: self.cut, fingerprints }
+        List { text, entries: self.entries, names: self.names, cut: self.cut, ..List::default() }
     }
 
     /// Adds an entry; one without a usable name, or with a name that was added before, is left out.

@@ -9,10 +9,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolgate_admission::list_kind::Kind;
+use toolgate_json::{peek, text};
 
 use crate::link::Server;
 use crate::list_cache::{Advertised, ClientProfile};
 use crate::lists::{Builder, List, definition};
+use crate::pins::Facts;
 
 /// The space of the store that holds them; the key is the server's name.
 pub const SPACE: &str = "lists";
@@ -73,10 +75,17 @@ impl Server {
         let result = format!(r#"{{"{}":[{}]}}"#, kind.member(), definitions.join(","));
         let mut builder = Builder::new(kind, &self.naming);
         builder.add(&result).ok()?;
-        if kind == Kind::Tools {
-            self.annotations.learn(&result);
+        let list = builder.finish();
+        if kind != Kind::Tools {
+            return Some(list);
         }
-        Some(builder.finish())
+        self.annotations.learn(&result);
+        // Stored lists are judged, and nothing of them is recorded: they may be older than the pins.
+        let facts = definitions.iter().filter_map(|raw| {
+            let own = peek(raw, &["name"]).ok().flatten().and_then(text)?;
+            Some((own.as_ref().into(), Arc::new(Facts::of(&own, raw))))
+        });
+        Some(list.with_facts(facts.collect::<Vec<_>>()))
     }
 }
 
@@ -91,6 +100,8 @@ mod tests {
     use crate::channel::{BoxFuture, Channel, Connector, Inbox, SendError};
     use crate::link::{Instances, ServerSettings};
     use crate::metrics::Metrics;
+    use crate::pins::PinMode;
+    use crate::results::Results;
 
     struct Unreachable;
 
@@ -113,6 +124,9 @@ mod tests {
             bare_names,
             max_requests: 1,
             backs_off: true,
+            pin: PinMode::First,
+            validate: false,
+            results: Results::Pass,
         };
         Server::new(settings, Arc::new(Unreachable), Metrics::default().of_server("files"))
     }

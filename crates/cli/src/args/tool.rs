@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::{DataArgs, OneOutput, RowsOutput};
+use super::{AdminArgs, DataArgs, OneOutput, RowsOutput};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ToolArgs {
@@ -18,6 +18,11 @@ pub(crate) enum ToolVerb {
     List(ToolListArgs),
     /// Show one tool: its description and its arguments
     Show(ToolShowArgs),
+    /// Approve the definition of a quarantined tool (role admin)
+    ///
+    /// Review it first: `toolgate tool show --diff SERVER/TOOL`. If the definition has another
+    /// fingerprint by then, nothing is approved.
+    Approve(ToolApproveArgs),
     /// Call a tool as an agent would: decided by policy, counted and audited
     ///
     /// Exits with 1 if the result is an error of the tool or a refusal of the gateway.
@@ -59,14 +64,34 @@ pub(crate) struct ToolListArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ToolShowArgs {
-    /// The tool's name, as in `tool list`
+    /// The tool's name, as in `tool list`; with --diff, `SERVER/TOOL`
     #[arg(value_name = "TOOL")]
     pub(crate) tool: String,
+    /// Compare its newest definition with the approved one, word by word
+    ///
+    /// Invisible characters are drawn. Needs the role viewer, not a grant.
+    #[arg(long, conflicts_with_all = ["as_grant", "url", "token_file", "server"])]
+    pub(crate) diff: bool,
     #[command(flatten)]
     pub(crate) agent: AsAgentArgs,
     /// Output format; JSON has the definition as its server sends it
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: toolgate tool approve files/read_file --fingerprint 2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"
+)]
+pub(crate) struct ToolApproveArgs {
+    /// The server and the tool's own name
+    #[arg(value_name = "SERVER/TOOL")]
+    pub(crate) tool: String,
+    /// The fingerprint of the definition that you have reviewed
+    #[arg(long, value_name = "HEX")]
+    pub(crate) fingerprint: String,
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
 }
 
 #[derive(Debug, clap::Args)]

@@ -108,8 +108,8 @@ impl Asked<'_> {
         let document = text(&client.get(&path)?, "document").unwrap_or_default();
         let path = format!("{path}/explain");
         let answer = client.send_text(&Method::POST, &path, self.question()?)?;
-        let (explanation, limits) =
-            read(&answer).context("the gateway answered with something that is not an explanation")?;
+        let (explanation, limits) = read(&answer)
+            .context("the gateway answered with something that is not an explanation")?;
         let shadow = Policy::load(&policy, &document, &Known::default());
         let shadow = shadow.policy.is_some_and(|policy| policy.is_shadow(self.now()));
         let source = Source { file: policy, text: document };

@@ -145,6 +145,7 @@ impl Reload {
         let admission = self.control.gateway().admission();
         admission.set_recording(store::recording(&new.config.audit, &self.active.secret));
         self.control.gateway().set_session_classes(classes(&new.config));
+        self.control.gateway().set_session_pin(wire::pin(new.config.sessions.pin));
         self.served.set_rules(&new.config);
         self.served.set_certificate(certificate);
         self.log_what_needs_a_restart(&new.config);

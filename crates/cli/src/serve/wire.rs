@@ -8,7 +8,9 @@ use std::time::Duration;
 use anyhow::Context;
 use http::{HeaderName, HeaderValue, Uri};
 use tokio_util::task::TaskTracker;
-use toolgate_config::{Config, Http, HttpFlavour, Limits, Names, ServerConfig, Stdio, Transport};
+use toolgate_config::{
+    Config, Http, HttpFlavour, Limits, Names, Pin, ServerConfig, Stdio, Transport,
+};
 use toolgate_control::WiringError;
 use toolgate_edge::agents::{AgentLimits, Rules};
 use toolgate_edge::child::{ChildConnector, ChildSpec, inheritable};
@@ -16,7 +18,7 @@ use toolgate_edge::guard::{Browsers, Guard};
 use toolgate_edge::listen::ConnectionLimits;
 use toolgate_edge::remote::{Client, HttpTransport, RemoteConnector, RemoteSpec};
 use toolgate_gateway::channel::Connector;
-use toolgate_gateway::{Instances, Metrics, Server, ServerSettings};
+use toolgate_gateway::{Instances, Metrics, PinMode, Results, Server, ServerSettings};
 
 use super::random;
 
@@ -74,6 +76,13 @@ impl Wiring {
             bare_names: config.names == Names::Bare,
             max_requests: bytes(limits.requests),
             backs_off,
+            pin: pin(config.pin),
+            validate: config.validate,
+            results: match config.results {
+                toolgate_config::Results::Pass => Results::Pass,
+                toolgate_config::Results::Escape => Results::Escape,
+                toolgate_config::Results::Strip => Results::Strip,
+            },
         };
         Ok(Arc::new(Server::new(settings, connector, metrics)))
     }
@@ -151,6 +160,15 @@ pub(crate) fn connection_limits(config: &Config) -> ConnectionLimits {
         connections: bytes(config.limits.connections),
         header_read: config.limits.header_read,
         header_bytes: bytes(config.limits.headers),
+    }
+}
+
+/// What happens to new and changed definitions.
+pub(crate) fn pin(pin: Pin) -> PinMode {
+    match pin {
+        Pin::First => PinMode::First,
+        Pin::Strict => PinMode::Strict,
+        Pin::Off => PinMode::Off,
     }
 }
 

@@ -116,6 +116,8 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("POST", "servers/{name}/test", "admin"),
     ("GET", "sessions", "viewer"),
     ("GET", "tools", "viewer"),
+    ("GET", "tools/{server}/{tool}", "viewer"),
+    ("POST", "tools/{server}/{tool}/approve", "admin"),
     ("GET", "grants", "viewer"),
     ("POST", "grants", "admin"),
     ("PATCH", "grants/{id}", "policy_manager"),
@@ -162,7 +164,9 @@ fn every_route_for_every_role() {
     assert_eq!(known, here, "a route without its row in this test");
 
     let status = |api: &Api, method: &str, path: &str| {
-        let path = path.replace("{id}", "nothing").replace("{name}", "nothing");
+        let path = ["{id}", "{name}", "{server}", "{tool}"]
+            .iter()
+            .fold((*path).to_owned(), |path, part| path.replace(part, "nothing"));
         let mut connection = api.begin(method, &format!("/api/v1/{path}"), "", "");
         connection.head().status
     };

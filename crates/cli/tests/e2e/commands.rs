@@ -135,6 +135,7 @@ fn help_texts() {
         ("tool-list", &["tool", "list", "--help"]),
         ("tool-show", &["tool", "show", "--help"]),
         ("tool-call", &["tool", "call", "--help"]),
+        ("tool-approve", &["tool", "approve", "--help"]),
     ] {
         let (code, stdout, stderr) = run(&home, words);
         assert_eq!((code, stderr.as_str()), (Some(0), ""), "{words:?}");

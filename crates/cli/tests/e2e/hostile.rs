@@ -19,13 +19,14 @@ use crate::wire::Connection;
 pub(crate) struct Server {
     pub(crate) address: String,
     called: Arc<Mutex<Vec<String>>>,
+    script: Arc<Script>,
 }
 
 /// What a server is made of.
 pub(crate) struct Script {
     pub(crate) newer: bool,
     /// The text of its list.
-    pub(crate) tools: String,
+    pub(crate) tools: Mutex<String>,
     /// Results of its tools; others have an empty one.
     pub(crate) results: HashMap<&'static str, Value>,
 }
@@ -36,6 +37,7 @@ impl Server {
         let address = listener.local_addr().unwrap().to_string();
         let called = Arc::new(Mutex::new(Vec::new()));
         let (record, script) = (Arc::clone(&called), Arc::new(script));
+        let shared = Arc::clone(&script);
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (stream, record, script) =
@@ -43,15 +45,20 @@ impl Server {
                 thread::spawn(move || script.serve(&stream, &record));
             }
         });
-        Self { address, called }
+        Self { address, called, script: shared }
+    }
+
+    /// Lists these definitions from now on.
+    pub(crate) fn set_tools(&self, tools: &str) {
+        tools.clone_into(&mut self.script.tools.lock().unwrap());
     }
 
     fn named(names: &[&str]) -> Self {
         let tools: Vec<_> = names.iter().map(|name| tool(name)).collect();
-        Self::start(Script { newer: false, tools: tools.join(","), results: HashMap::new() })
+        Self::start(Script { newer: false, tools: tools.join(",").into(), results: HashMap::new() })
     }
 
-    fn calls(&self) -> Vec<String> {
+    pub(crate) fn calls(&self) -> Vec<String> {
         self.called.lock().unwrap().clone()
     }
 }
@@ -94,7 +101,10 @@ impl Script {
                 "capabilities": {"tools": {}},
             })
             .to_string(),
-            "tools/list" => format!(r#"{{"resultType":"complete","tools":[{}]}}"#, self.tools),
+            "tools/list" => {
+                let tools = self.tools.lock().unwrap();
+                format!(r#"{{"resultType":"complete","tools":[{tools}]}}"#)
+            }
             "tools/call" => {
                 let name = message["params"]["name"].as_str().unwrap_or_default();
                 let empty = json!({"resultType": "complete", "content": []});
@@ -141,7 +151,7 @@ fn a_server_that_asks_for_nothing_is_not_called_again() {
     ]);
     let names: Vec<_> = results.keys().copied().collect();
     let tools: Vec<_> = names.iter().map(|name| tool(name)).collect();
-    let server = Server::start(Script { newer: true, tools: tools.join(","), results });
+    let server = Server::start(Script { newer: true, tools: tools.join(",").into(), results });
     let gate =
         Gate::start(&format!("servers: {{ web: {{ url: 'http://{}/mcp' }} }}", server.address));
     let agent = Agent::open(&gate, "web");
@@ -204,8 +214,11 @@ fn a_definition_that_nests_too_deep_spoils_no_list() {
         tool(""),
         tool("plain"),
     ];
-    let hostile =
-        Server::start(Script { newer: false, tools: tools.join(","), results: HashMap::new() });
+    let hostile = Server::start(Script {
+        newer: false,
+        tools: tools.join(",").into(),
+        results: HashMap::new(),
+    });
     let good = Server::named(&["run"]);
     let gate = Gate::start(&format!(
         "servers:\n  hostile: {{ url: 'http://{}/mcp' }}\n  good: {{ url: 'http://{}/mcp' }}\n",
@@ -285,7 +298,7 @@ fn unread_answers_of_one_grant_are_bounded() {
     let large = json!({"content": [{"type": "text", "text": text}]});
     let server = Server::start(Script {
         newer: false,
-        tools: tool("large"),
+        tools: tool("large").into(),
         results: HashMap::from([("large", large)]),
     });
     let servers = format!("  peer: {{ url: 'http://{}/mcp' }}\n", server.address);

@@ -14,7 +14,7 @@ use crate::upstream::read;
 use crate::wire::Connection;
 
 const TEXT: usize = 2 * 1024 * 1024;
-const LIST: &str = r#"{"jsonrpc":"2.0","id":"mine","method":"tools/list"}"#;
+const LIST: &str = r#"{"jsonrpc":"2.0","id":"mine","method":"prompts/list"}"#;
 
 /// A server that sends half of a large list, and the other half on command.
 struct Halves {
@@ -69,10 +69,10 @@ fn answer(
         let id = &asked["id"];
         format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
     };
-    if asked["method"] != "tools/list" {
+    if asked["method"] != "prompts/list" {
         let result = json!({
             "protocolVersion": asked["params"]["protocolVersion"],
-            "capabilities": {"tools": {}},
+            "capabilities": {"prompts": {}},
             "serverInfo": {"name": "halves", "version": "1"},
         });
         let answer = answer(result);
@@ -80,7 +80,7 @@ fn answer(
         return write!(stream, "HTTP/1.1 200 OK\r\n{kind}Content-Length: {length}\r\n\r\n{answer}")
             .is_ok();
     }
-    let list = answer(json!({"tools": [{"name": "t", "description": "x".repeat(TEXT)}]}));
+    let list = answer(json!({"prompts": [{"name": "t", "description": "x".repeat(TEXT)}]}));
     let (first, second) = list.split_at(list.len() / 2);
     let length = list.len();
     write!(stream, "HTTP/1.1 200 OK\r\n{kind}Content-Length: {length}\r\n\r\n{first}").unwrap();
@@ -103,7 +103,7 @@ fn begun(agent: &Agent, upstream: &Halves) -> Connection {
             return None;
         }
         let length = TEXT
-            + r#"{"jsonrpc":"2.0","id":"mine","result":{"tools":[{"description":"","name":"t"}]}}"#
+            + r#"{"jsonrpc":"2.0","id":"mine","result":{"prompts":[{"description":"","name":"t"}]}}"#
                 .len();
         assert_eq!(head.header("content-length"), Some(length.to_string().as_str()));
         Some(connection)
@@ -120,7 +120,7 @@ fn a_large_list_is_streamed() {
     let agent = Agent::open(&gate, "halves");
 
     let mut connection = begun(&agent, &upstream);
-    let start = r#"{"jsonrpc":"2.0","id":"mine","result":{"tools":[{"description":""#;
+    let start = r#"{"jsonrpc":"2.0","id":"mine","result":{"prompts":[{"description":""#;
     assert_eq!(connection.exactly(start.len()), start.as_bytes());
     upstream.rest.send(Rest::Comes).unwrap();
     assert_eq!(connection.exactly(TEXT), [b'x'].repeat(TEXT));

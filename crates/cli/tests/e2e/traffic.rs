@@ -144,7 +144,7 @@ fn results_pass_up_to_64_mib_and_are_refused_above() {
     let length = fits["content"][0]["text"].as_str().unwrap().len();
     let server = Server::start(Script {
         newer: false,
-        tools: [tool("fits"), tool("above"), tool("small")].join(","),
+        tools: [tool("fits"), tool("above"), tool("small")].join(",").into(),
         results: HashMap::from([("fits", fits), ("above", above)]),
     });
     let gate =
@@ -170,7 +170,7 @@ fn an_agent_that_does_not_read_is_bounded() {
     let large = json!({"content": [{"type": "text", "text": "x".repeat(8_000_000)}]});
     let server = Server::start(Script {
         newer: false,
-        tools: [tool("large"), tool("small")].join(","),
+        tools: [tool("large"), tool("small")].join(",").into(),
         results: HashMap::from([("large", large)]),
     });
     let servers = format!("  peer: {{ url: 'http://{}/mcp' }}\n", server.address);

@@ -120,6 +120,7 @@ fn answer(head: &str, body: &str) -> String {
             "content": [],
             "structuredContent": {"head": head, "arguments": message["params"]["arguments"]},
         }),
+        Some("tools/list") => json!({"tools": []}),
         Some("ping") => json!({}),
         _ => return empty("202 Accepted"),
     };

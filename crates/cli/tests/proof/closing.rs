@@ -19,7 +19,7 @@ use toolgate_edge::listen::{self, ConnectionLimits, ListenerOptions};
 use toolgate_edge::remote::{Client, RemoteConnector, RemoteSpec};
 use toolgate_gateway::{
     Access, ActivePolicy, Admission, AgentSessions, ArgumentRecording, Clock, Gateway, Grant, Ids,
-    Instances, Metrics, Server, ServerSettings,
+    Instances, Metrics, PinMode, Results, Server, ServerSettings,
 };
 use toolgate_policy::{Known, Policy};
 use toolgate_store_sqlite::{Durability, OpenOptions, Randomness};
@@ -197,5 +197,8 @@ fn settings() -> ServerSettings {
         bare_names: false,
         max_requests: 1000,
         backs_off: false,
+        pin: PinMode::First,
+        validate: false,
+        results: Results::Pass,
     }
 }

@@ -29,6 +29,12 @@ pub struct ServerConfig {
     pub start_timeout: Duration,
     /// How its tools are named on `/mcp`.
     pub names: Names,
+    /// What happens when a tool's definition is new or changes.
+    pub pin: Pin,
+    /// Whether arguments are checked against the tool's schema.
+    pub validate: bool,
+    /// What happens to control and invisible characters in tool results.
+    pub results: Results,
     /// The operator's settings for single tools.
     pub tools: Vec<ToolConfig>,
 }
@@ -53,8 +59,20 @@ words! {
 }
 
 words! {
+    /// What happens to control and invisible characters in tool results.
+    pub enum Results {
+        /// They pass.
+        Pass = "pass",
+        /// They are written as `\u{…}`.
+        Escape = "escape",
+        /// They are removed.
+        Strip = "strip",
+    }
+}
+
+words! {
     /// What happens when a tool's definition is new or changes.
-    pub(crate) enum Pin {
+    pub enum Pin {
         /// The first definition seen is approved; a changed one is quarantined.
         First = "first",
         /// Every definition waits for a person.
@@ -110,12 +128,15 @@ section! {
         /// How its tools are named on `/mcp`: `prefixed` (`server__tool`) or `bare`.
         #[schemars(extend("default" = "prefixed"))]
         names: Names,
-        /// Reaction to a changed tool definition. This version accepts only `off`: nothing is quarantined.
-        #[schemars(extend("default" = "off", "enum" = ["off"]))]
+        /// Reaction to new and changed definitions of tools. `first`: the first definition of a tool is recorded, a changed one is quarantined (neither listed nor callable) until a person approves it. `strict`: every definition waits for a person. `off`: changes are only recorded in the audit. Hidden text is quarantined in any case.
+        #[schemars(extend("default" = "first"))]
         pin: Pin,
-        /// Check arguments against the tool's schema before the call. This version accepts only `false`.
-        #[schemars(extend("default" = false, "enum" = [false, "off"]))]
+        /// Check arguments against the tool's schema (JSON Schema 2020-12) before a call is sent.
+        #[schemars(extend("default" = false))]
         validate: Switch,
+        /// Control and invisible characters in tool results: `pass` them, `escape` them as `\u{…}`, or `strip` them.
+        #[schemars(extend("default" = "pass"))]
+        results: Results,
         /// Settings of single tools, by their own names.
         tools: Named<ToolName, RawTool>,
     }
@@ -179,13 +200,15 @@ impl RawServer {
         reader: &mut Reader<'_>,
     ) -> Option<ServerConfig> {
         let transport = self.lower_transport(name, reader);
-        self.refuse_unsupported(reader);
         let start = (Period::millis(100), Period::secs(3600));
         let server = ServerConfig {
             name: name.value.clone(),
             timeout: within(self.timeout, TIMEOUTS, Period::secs(60), reader).0,
             start_timeout: within(self.start_timeout, start, Period::secs(60), reader).0,
             names: self.names.map_or(Names::Prefixed, |at| at.value),
+            pin: self.pin.map_or(Pin::First, |at| at.value),
+            validate: self.validate.is_some_and(|at| at.value.0),
+            results: self.results.map_or(Results::Pass, |at| at.value),
             tools: lower_tools(self.tools, reader),
             transport: transport?,
         };
@@ -224,24 +247,6 @@ impl RawServer {
                 }
                 None
             }
-        }
-    }
-
-    /// Rejects a protection that does not exist yet.
-    fn refuse_unsupported(&self, reader: &mut Reader<'_>) {
-        if let Some(pin) = self.pin.as_ref().filter(|pin| pin.value != Pin::Off) {
-            let message = format!(
-                "`pin: {}` is not supported by this version: changed definitions are not quarantined",
-                pin.value.as_str()
-            );
-            let hint = "remove `pin`, or write `pin: off`";
-            reader.error_hint(code::UNSUPPORTED, pin.span, message, hint);
-        }
-        if let Some(validate) = self.validate.as_ref().filter(|validate| validate.value.0) {
-            let message = "`validate` is not supported by this version: arguments of servers are \
-                           not checked against the schemas of their tools";
-            let hint = "remove `validate`, or write `validate: false`";
-            reader.error_hint(code::UNSUPPORTED, validate.span, message, hint);
         }
     }
 

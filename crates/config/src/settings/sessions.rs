@@ -12,6 +12,7 @@ use toolgate_session::{SchemaConflict, Selectors, SessionSettings};
 pub(crate) use self::raw::RawSessions;
 use self::raw::{KindName, RawSessionToken};
 use super::grants::globs;
+use super::servers::Pin;
 use super::tools::TIMEOUTS;
 use crate::finding::Span;
 use crate::problem::code;
@@ -35,6 +36,8 @@ pub struct SessionsConfig {
     /// A `tools_cache.json` that is imported and kept up to date; only from a drop-in
     /// configuration.
     pub cache_file: Option<PathBuf>,
+    /// What happens when a tool's definition is new or changes.
+    pub pin: Pin,
     /// The settings of the session machine. Its `servers` are those of the file.
     pub settings: SessionSettings,
 }
@@ -74,6 +77,7 @@ impl RawSessions {
             path: self.lower_path(reader),
             frame: within(self.frame.take(), (Size::kib(64), Size::mib(256)), FRAME, reader).0,
             cache_file: None,
+            pin: self.pin.take().map_or(Pin::Off, |at| at.value),
             settings: self.lower_settings(servers, reader),
             tokens: tokens.iter().map(|(token, _)| token.clone()).collect(),
         };

@@ -18,6 +18,8 @@ use toolgate_mcp::Pieces;
 use toolgate_policy::Class;
 use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::link::Link;
+use toolgate_upstream::lists::List;
+use toolgate_upstream::pins::Quarantined;
 use toolgate_upstream::reply::Reply;
 
 use super::builtin;
@@ -179,7 +181,7 @@ impl<'a> ListView<'a> {
     fn sessions(&self, entry: usize, room: usize) -> Option<(Bytes, Option<usize>)> {
         let dial_in = self.session.dial_in()?;
         let tools = dial_in.driver.tools(&self.grant.sessions);
-        Some(if self.grant.may_hide() {
+        Some(if self.grant.may_hide() || !tools.quarantined(dial_in).is_empty() {
             let is_shown = |shown: &str| !tools.hides(dial_in, &self.grant, shown, self.now);
             tools.list().page_of(entry, room, is_shown)
         } else {
@@ -195,8 +197,11 @@ impl<'a> ListView<'a> {
     ) -> Option<(Bytes, Option<usize>)> {
         let advertised = link.server().list_cache.of(link.client_profile())?;
         let list = advertised.list(self.kind);
-        Some(if self.grant.may_hide() || self.links.may_collide() {
-            list.page_of(entry, room, |own| self.shows(link, own))
+        let quarantined = quarantined(link, list);
+        let hides = !quarantined.is_empty() || self.grant.may_hide() || self.links.may_collide();
+        Some(if hides {
+            let is_shown = |own: &str| !quarantined.contains_key(own) && self.shows(link, own);
+            list.page_of(entry, room, is_shown)
         } else {
             list.page(entry, room)
         })
@@ -225,9 +230,8 @@ impl<'a> ListView<'a> {
     fn session_tools(&self) -> Vec<Listed> {
         let Some(dial_in) = self.session.dial_in() else { return Vec::new() };
         let tools = dial_in.driver.tools(&self.grant.sessions);
-        let shown = tools.names().filter(|(name, _)| {
-            !self.grant.may_hide() || !tools.hides(dial_in, &self.grant, name, self.now)
-        });
+        let shown =
+            tools.names().filter(|(name, _)| !tools.hides(dial_in, &self.grant, name, self.now));
         let listed = shown.map(|(name, known)| Listed {
             shown: name.to_owned(),
             server: SESSIONS.to_owned(),
@@ -243,7 +247,10 @@ impl<'a> ListView<'a> {
         let Some(advertised) = server.list_cache.of(link.client_profile()) else {
             return Vec::new();
         };
-        let own = advertised.list(self.kind).entries().map(|(own, _)| own);
+        let list = advertised.list(self.kind);
+        let quarantined = quarantined(link, list);
+        let own = list.entries().map(|(own, _)| own);
+        let own = own.filter(|own| !quarantined.contains_key(*own));
         let listed = own.filter(|own| self.shows(link, own)).map(|own| Listed {
             shown: server.naming.shown(self.kind, own),
             server: server.name().to_owned(),
@@ -253,6 +260,11 @@ impl<'a> ListView<'a> {
         });
         listed.collect()
     }
+}
+
+/// The quarantined tools of a server's list.
+fn quarantined(link: &Link, list: &List) -> Arc<Quarantined> {
+    list.quarantined(link.server().settings.pin, link.server().pins())
 }
 
 /// Whether another server, a session or a built-in owns the name.

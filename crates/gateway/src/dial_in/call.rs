@@ -100,9 +100,17 @@ impl SessionCall {
         };
         let called = Arc::make_mut(&mut context);
         called.session = Some(CalledSession::of(&target));
-        called.fingerprint = self.dial_in.fingerprints.of(&target.tool);
+        called.fingerprint = self.dial_in.facts(&target.tool).fingerprint;
         if let CallSubject::Tool(_, class) = &mut called.subject {
             *class = self.dial_in.class_of_kind(&target.kind, &target.tool);
+        }
+        if let Some(reason) = self.dial_in.quarantine(&target.kind, &target.tool)
+            && !admission.refuses_name(&context)
+        {
+            let (call_id, tool) = (context.call_id, &target.tool.name);
+            let refused = Refused::quarantined(call_id, SESSIONS, tool, &reason.to_string());
+            self.reply.refuse(&admission.quarantined(&context, refused).await);
+            return None;
         }
         let is_checked = admission.would_admit(&context);
         if is_checked && let Err(failure) = self.check(&context, &target).await {

@@ -1,4 +1,5 @@
-//! Checks arguments against the schema of a session's tool.
+//! Checks arguments against the schema of a tool: of sessions always, of servers with `validate:
+//! true`.
 //!
 //! Schemas come from programs that dial in: they are bounded when they are read
 //! (`toolgate-session`), external references are never fetched, and patterns are matched in linear
@@ -19,7 +20,9 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, Validator};
 use parking_lot::Mutex;
 use serde_json::Value;
+use toolgate_json::peek;
 use toolgate_session::{CallTarget, Schema, SessionFailure};
+use toolgate_upstream::arguments::InvalidArguments;
 
 use self::measure::{Measure, Stop};
 use self::workers::Workers;
@@ -117,7 +120,46 @@ impl Schemas {
     }
 }
 
+impl Schemas {
+    /// Checks the arguments of a call to a server against the `inputSchema` of a definition, off the
+    /// threads that serve connections.
+    pub(crate) async fn check_definition(
+        &self,
+        grant: &str,
+        server: &str,
+        definition: Arc<str>,
+        arguments: Arc<str>,
+    ) -> Result<(), InvalidArguments> {
+        let Some(slot) = self.workers.slot(grant, server).await else {
+            let why = "they could not be checked in time, because others are checked; try again";
+            return Err(InvalidArguments(why.to_owned()));
+        };
+        let compiled = Arc::clone(&self.compiled);
+        let checked = tokio::task::spawn_blocking(move || {
+            let checked = compiled.fits_definition(&definition, &arguments);
+            drop(slot);
+            checked
+        });
+        match checked.await {
+            Ok(checked) => checked.map_err(|why| InvalidArguments(why.to_string())),
+            Err(error) => {
+                tracing::error!(%error, "arguments of a call not checked");
+                Err(InvalidArguments("they could not be checked; see the log".to_owned()))
+            }
+        }
+    }
+}
+
 impl Compiled {
+    /// A definition without a schema accepts any arguments.
+    fn fits_definition(&self, definition: &str, arguments: &str) -> Result<(), Mismatch> {
+        let unusable = || UnusableSchema("its definition has no schema that is an object".into());
+        let raw = peek(definition, &["inputSchema"]).map_err(|_| unusable())?;
+        let Some(raw) = raw else { return Ok(()) };
+        let schema = Schema::parse(raw).ok_or_else(unusable)?;
+        self.fits(&schema, arguments, false)
+    }
+
     fn check(&self, target: &CallTarget, asked: &str) -> Result<(), SessionFailure> {
         target.check_keys(asked)?;
         let schema = &target.tool.checked_schema;
@@ -161,7 +203,7 @@ impl Compiled {
         let raw = schema.raw.get();
         let compiled = compile(raw).map(Arc::new);
         if let Err(why) = &compiled {
-            tracing::warn!(%why, "schema of a session tool not usable; the tool cannot be called");
+            tracing::warn!(%why, "schema of a tool not usable; the tool cannot be called");
         }
         let mut kept = self.0.lock();
         if kept.by_hash.len() >= KEPT || kept.bytes > KEPT_BYTES {

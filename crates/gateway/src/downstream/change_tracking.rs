@@ -14,6 +14,7 @@ use toolgate_admission::list_kind::Kind;
 use toolgate_audit::Hash;
 use toolgate_policy::Class;
 use toolgate_upstream::lists::List;
+use toolgate_upstream::pins::Quarantined;
 
 use self::one_server::ServerView;
 use crate::downstream::agent::AgentSession;
@@ -38,6 +39,8 @@ pub(crate) struct ChangeTracker {
 #[derive(Debug)]
 pub(crate) struct ListState {
     lists: Vec<(String, Weak<List>)>,
+    /// The quarantined tools of each of them.
+    quarantined: Vec<Arc<Quarantined>>,
     /// The policy, if it may hide something.
     hidden_by: Option<Hash>,
     /// The classes set by the operator, for each server that has any.
@@ -123,10 +126,14 @@ impl ListState {
     pub(crate) fn by(session: &AgentSession, kind: Kind) -> Self {
         let (links, grant) = (session.links(), session.grant());
         let seen = links.iter().filter_map(|link| {
-            let advertised = link.server().list_cache.of(link.client_profile())?;
+            let server = link.server();
+            let advertised = server.list_cache.of(link.client_profile())?;
             let list = advertised.list(kind);
-            (!list.is_empty()).then(|| (link.server().name().to_owned(), Arc::downgrade(list)))
+            let quarantined = list.quarantined(server.settings.pin, server.pins());
+            let seen = (server.name().to_owned(), Arc::downgrade(list));
+            (!list.is_empty()).then_some((seen, quarantined))
         });
+        let (lists, quarantined) = seen.unzip();
         let policy = grant.policy.as_ref().filter(|_| grant.may_hide());
         let dial_in = session.dial_in().filter(|_| kind == Kind::Tools);
         let of_sessions = dial_in.map(|dial_in| {
@@ -139,13 +146,14 @@ impl ListState {
             let classes = &server.settings.tool_classes;
             (!classes.is_empty()).then(|| (server.name().to_owned(), classes.clone()))
         });
-        Self { lists: seen.collect(), hidden_by, classes: classes.collect(), of_sessions }
+        Self { lists, quarantined, hidden_by, classes: classes.collect(), of_sessions }
     }
 
     fn is_same(&self, other: &Self) -> bool {
         let pairs = self.lists.iter().zip(&other.lists);
         self.lists.len() == other.lists.len()
             && self.hidden_by == other.hidden_by
+            && self.quarantined == other.quarantined
             && self.classes == other.classes
             && self.of_sessions == other.of_sessions
             && pairs.into_iter().all(|(one, two)| one.0 == two.0 && one.1.ptr_eq(&two.1))

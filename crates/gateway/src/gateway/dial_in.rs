@@ -7,6 +7,7 @@ use toolgate_admission::list_kind::Kind;
 use toolgate_admission::reserved::SESSIONS;
 use toolgate_session::Reach;
 use toolgate_upstream::link::Server;
+use toolgate_upstream::pins::PinMode;
 
 use super::Gateway;
 use crate::dial_in::{DialIn, SessionClasses, SessionDriver};
@@ -21,7 +22,8 @@ impl Gateway {
             }
         }));
         let metrics = self.metrics.of_server(SESSIONS);
-        self.dial_in.get_or_init(|| Arc::new(DialIn::new(driver, metrics)));
+        let pins = self.pins.of(SESSIONS);
+        self.dial_in.get_or_init(|| Arc::new(DialIn::new(driver, metrics, pins)));
         self.reserve_names(self.servers().iter());
     }
 
@@ -35,6 +37,13 @@ impl Gateway {
     pub fn set_session_classes(&self, classes: SessionClasses) {
         if let Some(dial_in) = self.dial_in.get() {
             dial_in.set_classes(classes);
+        }
+    }
+
+    /// Sets what happens to new and changed definitions of session tools.
+    pub fn set_session_pin(&self, pin: PinMode) {
+        if let Some(dial_in) = self.dial_in.get() {
+            dial_in.set_pin(pin);
         }
     }
 

@@ -55,8 +55,9 @@ impl Gateway {
         }
     }
 
-    /// Lists every server that toolgate has not listed yet, in the background.
+    /// Lists every server that toolgate has not listed yet, in the background. Called periodically.
     pub fn list_new_servers(&self) {
+        self.notify_quarantined();
         self.list_in_background(false);
     }
 

@@ -7,6 +7,7 @@ use toolgate_audit::Hash;
 use toolgate_policy::Class;
 use toolgate_upstream::link::Server;
 use toolgate_upstream::list_cache::ClientProfile;
+use toolgate_upstream::pins::Reason;
 use toolgate_upstream::status::ServerStatus;
 
 use crate::gateway::Gateway;
@@ -22,6 +23,8 @@ pub struct KnownTool {
     pub class: Class,
     /// SHA-256 over its canonical definition; `None` if it has no canonical form.
     pub fingerprint: Option<Hash>,
+    /// Why it is quarantined, if it is.
+    pub quarantine: Option<Reason>,
 }
 
 /// A server.
@@ -49,7 +52,7 @@ impl Gateway {
         self.servers().iter().map(|server| known(server)).collect()
     }
 
-    /// Every known tool, by server in their configured order.
+    /// Every known tool, by server in their configured order, then quarantined tools of sessions.
     pub fn known_tools(&self) -> Vec<KnownTool> {
         let mut tools = Vec::new();
         for server in self.servers().iter() {
@@ -57,13 +60,29 @@ impl Gateway {
                 continue;
             };
             let list = advertised.list(Kind::Tools);
-            tools.extend(list.entries().map(|(name, _)| KnownTool {
-                server: server.name().to_owned(),
-                name: name.to_owned(),
-                class: server.class(name),
-                fingerprint: list.fingerprint(&server.naming, name),
-            }));
+            let known = |name: &str| {
+                let facts = server.pins().newest_of(name).or_else(|| list.facts(name).cloned());
+                KnownTool {
+                    server: server.name().to_owned(),
+                    name: name.to_owned(),
+                    class: server.class(name),
+                    fingerprint: facts.as_ref().and_then(|facts| facts.fingerprint),
+                    quarantine: facts.and_then(|facts| server.quarantine(name, &facts)),
+                }
+            };
+            tools.extend(list.entries().map(|(name, _)| known(name)));
+            // Met by an agent of this server alone.
+            let unlisted = server.quarantined().into_keys().filter(|name| !list.has(name));
+            tools.extend(unlisted.map(|name| known(&name)));
         }
+        let of_sessions = self.quarantined_session_tools().into_iter().map(|known| KnownTool {
+            fingerprint: known.facts.fingerprint,
+            server: known.server,
+            name: known.name,
+            class: known.class,
+            quarantine: known.quarantine,
+        });
+        tools.extend(of_sessions);
         tools
     }
 

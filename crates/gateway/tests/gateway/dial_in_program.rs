@@ -98,6 +98,17 @@ impl DialInBed {
         program
     }
 
+    /// The same with this definition.
+    pub(crate) async fn register_tool(&self, uid: &str, tool: &Value) -> Program {
+        let mut program = self.dial();
+        let mut card = card(uid, "");
+        card["tools"][0] = tool.clone();
+        card["tools"][0]["input_schema"] = json!({"type": "object"});
+        let answer = program.ask("session.register", &card).await;
+        assert_eq!(answer["result"]["session_id"], uid, "{answer}");
+        program
+    }
+
     /// An agent of `/mcp`.
     pub(crate) async fn agent(&self) -> Agent {
         self.harness.open_all(INITIALIZE).await

@@ -9,7 +9,7 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use toolgate_gateway::{
     AgentSession, AgentSessions, Call, Endpoint, Gateway, Grant, Ids, Instances, Metrics,
-    NotOpened, Server, ServerSettings,
+    NotOpened, PinMode, Results, Server, ServerSettings,
 };
 use toolgate_mcp::{Incoming, Limits, Message, Refusal, Request, parse_agent};
 
@@ -68,6 +68,9 @@ pub(crate) fn settings(name: &str) -> ServerSettings {
         bare_names: false,
         max_requests: 1000,
         backs_off: false,
+        pin: PinMode::First,
+        validate: false,
+        results: Results::Pass,
     }
 }
 

@@ -38,6 +38,7 @@ mod list_changed;
 mod opening;
 mod owned_tasks;
 mod panics;
+mod pins;
 mod policy;
 mod policy_limits;
 mod reconnect;

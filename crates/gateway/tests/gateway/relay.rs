@@ -11,12 +11,12 @@ use crate::harness::{Agent, Harness, INITIALIZE, shared};
 use crate::reply::{Reply, Seen};
 use crate::script::{Kind, Line, Peer, Sent};
 
-const LIST: &str = r#"{"jsonrpc":"2.0","id":"mine","method":"tools/list"}"#;
+const LIST: &str = r#"{"jsonrpc":"2.0","id":"mine","method":"prompts/list"}"#;
 const REST: &str = r#"{"name":"b"}]}}"#;
 const OUTCOME: &str = "upstream_requests_total{server=\"files\",result=\"";
 
 const BEFORE: &str = r#"{"jsonrpc":"2.0","id":"#;
-const AFTER: &str = r#","result":{"tools":[{"name":"a"},"#;
+const AFTER: &str = r#","result":{"prompts":[{"name":"a"},"#;
 
 fn beginning(id: &str) -> String {
     format!("{BEFORE}{id}{AFTER}")
@@ -129,10 +129,12 @@ async fn whatever_an_agent_is_not_to_see_as_it_is_waits_until_it_is_whole() {
     // A request, the policy, how long its answer takes to begin, and whether it passes.
     let cases = [
         (LIST, open, soon, true),
-        (&LIST.replace("tools/", "resources/"), open, soon, true),
+        (&LIST.replace("prompts/", "resources/"), open, soon, true),
+        // Definitions are judged before the agent sees them.
+        (&LIST.replace("prompts/", "tools/"), open, soon, false),
         (LIST, hiding, soon, false),
         (LIST, open, Duration::from_millis(200), false),
-        (&LIST.replace("tools/list", "ping"), open, soon, false),
+        (&LIST.replace("prompts/list", "ping"), open, soon, false),
         (call, open, soon, false),
     ];
     for (raw, policy, after, passes) in cases {
@@ -147,8 +149,8 @@ async fn whatever_an_agent_is_not_to_see_as_it_is_waits_until_it_is_whole() {
         let relay_writer = begins(&sent);
         assert_eq!(relay_writer.is_some(), passes, "{raw} {policy} {after:?}");
         if relay_writer.is_none() {
-            sent.answer(r#"{"tools":[]}"#);
-            let expected = r#"{"jsonrpc":"2.0","id":"mine","result":{"tools":[]}}"#;
+            sent.answer(r#"{"tools":[],"prompts":[]}"#);
+            let expected = r#"{"jsonrpc":"2.0","id":"mine","result":{"tools":[],"prompts":[]}}"#;
             assert_eq!(reply.message().await, expected, "{raw}");
         }
     }

@@ -34,14 +34,16 @@ fn older_call(id: &str) -> String {
     )
 }
 
-/// The call of an older agent; over HTTP the tools are asked for before it.
+/// The next message that is not a list of toolgate's own. Tools are listed before the first call over
+/// a connection, and when they may have changed.
 async fn called(line: &mut Line) -> Sent {
-    let sent = line.next().await;
-    if sent.method() != "tools/list" {
-        return sent;
+    loop {
+        let sent = line.next().await;
+        if !sent.method().ends_with("/list") {
+            return sent;
+        }
+        sent.answer(r#"{"tools":[],"resources":[],"resourceTemplates":[]}"#);
     }
-    sent.answer(r#"{"tools":[]}"#);
-    line.next().await
 }
 
 fn meta<'a>(sent: &'a Sent, key: &str) -> Option<&'a str> {

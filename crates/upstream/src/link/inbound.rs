@@ -191,6 +191,10 @@ impl Link {
             Payload::Result(result) => result,
             Payload::Error(error) => {
                 let error = waiting.error_for_agent(error);
+                let error = match self.server.settings.results.apply(&error) {
+                    Some(clean) => Cow::Owned(clean),
+                    None => error,
+                };
                 let named = waiting.mapped.then(|| label::error(&error, self.server.name()));
                 let answer = match (named.flatten(), error, response.id) {
                     (Some(named), ..) => with_error(waiting.reply.id(), &named).into(),

@@ -25,6 +25,7 @@ use crate::channel::SendError;
 use crate::failure::Failure;
 use crate::list_cache::Advertised;
 use crate::lists::{Builder, List, without_hidden};
+use crate::pins::Met;
 use crate::rewrite::error_in;
 
 /// How long one page of a list may take.
@@ -223,8 +224,20 @@ impl Link {
         Some(Kind::ALL.into_iter().filter(|kind| advertised.can(kind.capability())).collect())
     }
 
-    /// All pages of one list.
+    /// One list. A list of tools is judged.
     pub(super) async fn fetch(self: &Arc<Self>, kind: Kind) -> Result<List, Failure> {
+        match kind {
+            Kind::Tools => self.fetch_judged_tools().await,
+            _ => self.fetch_pages(kind).await.map(|(list, _)| list),
+        }
+    }
+
+    /// All pages of one list, and the facts of its tools.
+    pub(super) async fn fetch_pages(
+        self: &Arc<Self>,
+        kind: Kind,
+    ) -> Result<(List, Vec<Met>), Failure> {
+        let mut met = Vec::new();
         let mut builder = Builder::new(kind, &self.server.naming);
         let mut params = None;
         for _ in 0..MAX_PAGES {
@@ -233,6 +246,12 @@ impl Link {
             let answer = timeout(PAGE, asking).await;
             let answer = answer.map_err(|_| Failure::Timeout { after: PAGE })??;
             let Some(result) = listed(&answer, kind)? else { break };
+            if kind == Kind::Tools {
+                let tools = self.tools_of(result).map_err(|_| {
+                    Failure::unavailable("its tools can be read in several ways".to_owned())
+                })?;
+                met.extend(tools);
+            }
             let usable = self.without_broken(kind, result);
             let result = usable.as_deref().unwrap_or(result);
             let next = builder.add(result).map_err(|refusal| {
@@ -253,7 +272,7 @@ impl Link {
             let (server, what) = (self.server.name(), kind.member());
             tracing::warn!(server, what, shown, "list truncated: too many entries or bytes");
         }
-        Ok(list)
+        Ok((list, met))
     }
 
     /// A page without tools whose annotations are invalid; `None` if there are none.

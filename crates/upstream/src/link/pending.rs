@@ -31,12 +31,14 @@ use super::input_required::{Settled, over};
 use super::sessionless::Delivered;
 use super::waiting::{AgentWaiter, ListFilter, Waiter};
 use super::{FailOnDrop, Link};
+use crate::arguments::ArgumentsToCheck;
 use crate::channel::{
     FinalCheck, Heads, Outbound, RefusedStatus, SendError, StatusClass, Uncleared,
 };
 use crate::era::Era;
 use crate::event_buffer::{EventBuffer, Rejection};
 use crate::failure::Failure;
+use crate::pins::Reason;
 use crate::reply::Reply;
 use crate::rewrite::{error_in, rewrite, with_error};
 use crate::tasks::Role;
@@ -83,12 +85,24 @@ pub(crate) struct Pending {
     arrived: Instant,
     /// Checks it again before it is written, if it was admitted.
     recheck: Option<Arc<Recheck>>,
+    /// The tool that it calls.
+    called: Option<CalledTool>,
     /// It, or a request of an earlier round, may have been written.
     pub(super) written: bool,
     /// Whether it has waited since it was admitted.
     pub(super) waited: bool,
     /// How many times its agent was asked for input.
     pub(super) rounds: usize,
+}
+
+/// The tool of a call, and what its definition is compared with.
+pub(crate) struct CalledTool {
+    /// The server's own name.
+    pub(crate) tool: Arc<str>,
+    /// The label of the grant that calls.
+    pub(crate) grant: Arc<str>,
+    /// The raw arguments, if they are checked.
+    pub(crate) arguments: Option<Arc<str>>,
 }
 
 // === impl Link ===
@@ -123,6 +137,7 @@ impl Link {
             reply: Reply::new(buffer, request.id, AnswerKind::of(request.method))
                 .with_call_id(owner.call_id),
             token: token.map(Into::into),
+            from_start: self.wanted_by(request),
             epoch: None,
             cancelled: false,
             bridge: None,
@@ -139,10 +154,18 @@ impl Link {
             sessionless: None,
             arrived: Instant::now(),
             recheck: None,
+            called: None,
             written: false,
             waited: false,
             rounds: 0,
         })
+    }
+
+    /// How many times a new list of tools was necessary by now, if this requests a list from its
+    /// beginning.
+    fn wanted_by(&self, request: &CallRequest<'_>) -> Option<u64> {
+        let cursor = request.params.map_or(Ok(None), |params| peek(params, &["cursor"]));
+        matches!(cursor, Ok(None | Some("null"))).then(|| self.vetting.wanted())
     }
 
     /// How long the request may take.
@@ -167,7 +190,13 @@ impl Link {
         let mut next = clearance;
         loop {
             let up = self.ensure_up_for(pending).await?;
+            if pending.called.is_some() {
+                self.vet(&up).await?;
+            }
             if let Some(ended) = self.refused_on_recheck(pending).await {
+                return Ok(ended);
+            }
+            if let Some(ended) = self.refused_arguments(pending).await {
                 return Ok(ended);
             }
             let spare = next.once_more();
@@ -247,14 +276,47 @@ impl Link {
             Ok(()) if pending.waited && self.server.is_retired() => {
                 Refused::retired(recheck.call_id(), self.server.name())
             }
-            Ok(()) => return None,
+            Ok(()) => {
+                let tool = &pending.called.as_ref()?.tool;
+                let reason = self.quarantine_of(tool)?;
+                self.refused_tool(recheck.call_id(), tool, &reason)
+            }
         };
+        Some(self.refuse_pending(pending, refused))
+    }
+
+    /// Checks the arguments of a call, if its server wants that; if they do not match, answers the
+    /// agent and returns how the call ended.
+    async fn refused_arguments(&self, pending: &mut Pending) -> Option<Ended> {
+        let CalledTool { tool, grant, arguments } = pending.called.as_ref()?;
+        let arguments = arguments.as_ref()?;
+        // The server itself answers a name that it does not list.
+        let facts = self.facts_of(tool)?;
+        let call = || ArgumentsToCheck {
+            grant: Arc::clone(grant),
+            server: self.server.name().into(),
+            definition: facts.definition.clone(),
+            arguments: Arc::clone(arguments),
+        };
+        let invalid = self.server.check_arguments(call).await.err()?;
+        let call_id = pending.recheck.as_ref()?.call_id();
+        let refused = Refused::invalid_arguments(call_id, &invalid.to_string());
+        Some(self.refuse_pending(pending, refused))
+    }
+
+    /// Answers the agent of a request that is not sent, and returns how it ended.
+    fn refuse_pending(&self, pending: &mut Pending, refused: Refused) -> Ended {
         let refused = if pending.written { refused.of_further_round() } else { refused };
         let Some(Waiter::Agent(waiting)) = self.waiting.take(pending.unanswered.number) else {
-            return Some(pending.taken_out());
+            return pending.taken_out();
         };
         waiting.reply.refuse(&refused);
-        Some(Ended::refused(&refused, pending.written))
+        Ended::refused(&refused, pending.written)
+    }
+
+    /// The refusal of a call whose tool is quarantined.
+    pub(crate) fn refused_tool(&self, call_id: CallId, tool: &str, reason: &Reason) -> Refused {
+        Refused::quarantined(call_id, self.server.name(), tool, &reason.to_string())
     }
 
     /// Opens a new session in the background, because the server has lost the previous one.
@@ -314,10 +376,11 @@ impl Pending {
         Self { sessionless: Some(Box::new(sessionless)), ..self }
     }
 
-    /// It was admitted, and is checked again before it is written. It may have waited for a person,
-    /// so the time in which the server must be reached begins now.
-    pub(crate) fn with_recheck(self, recheck: Arc<Recheck>) -> Self {
-        Self { recheck: Some(recheck), arrived: Instant::now(), ..self }
+    /// It was admitted, and is checked again before it is written: it, and the definition of the
+    /// tool that it calls. It may have waited for a person, so the time in which the server must be
+    /// reached begins now.
+    pub(crate) fn with_recheck(self, recheck: Arc<Recheck>, called: Option<CalledTool>) -> Self {
+        Self { recheck: Some(recheck), called, arrived: Instant::now(), ..self }
     }
 
     /// Waits until it is cancelled or ends otherwise, before it was sent.
@@ -333,8 +396,13 @@ impl Pending {
         clearance: Clearance,
     ) -> Result<Outbound, Uncleared> {
         let final_check = self.recheck.as_ref().map(|recheck| {
+            let tool = self.called.as_ref().map(|called| Arc::clone(&called.tool));
             let recheck = Arc::clone(recheck);
-            FinalCheck::new(move || recheck.check().is_ok())
+            let link = Arc::clone(&self.unanswered.link);
+            FinalCheck::new(move || {
+                let is_usable = |tool: &Arc<str>| link.quarantine_of(tool).is_none();
+                recheck.check().is_ok() && tool.as_ref().is_none_or(is_usable)
+            })
         });
         Ok(Outbound::request(body, heads, clearance)?.with_final_check(final_check))
     }

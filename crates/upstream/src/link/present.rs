@@ -43,6 +43,10 @@ impl Link {
                 shown = without_hidden(Kind::Tools, result, |own| broken.contains(own))?;
             }
         }
+        if waiting.reply.expects() == AnswerKind::Tools {
+            let list = shown.as_deref().unwrap_or(result);
+            shown = self.without_quarantined(waiting, list)?.or(shown);
+        }
         if older {
             let now = shown.as_deref().unwrap_or(result);
             shown = for_sessionful(now).or(shown);
@@ -53,6 +57,12 @@ impl Link {
             shown = without_hidden(*kind, list, hidden)?.or(shown);
             let list = shown.as_deref().unwrap_or(result);
             shown = for_one_grant(list).or(shown);
+        }
+        if waiting.reply.expects() == AnswerKind::ToolResult
+            || matches!(waiting.role, Role::Task { .. })
+        {
+            let now = shown.as_deref().unwrap_or(result);
+            shown = self.server.settings.results.apply(now).or(shown);
         }
         if waiting.mapped {
             let now = shown.as_deref().unwrap_or(result);

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,6 +26,7 @@ use toolgate_policy::Class;
 use super::agent::Agent;
 use super::{Link, Parties};
 use crate::annotations::Annotations;
+use crate::arguments::{ArgumentCheck, ArgumentsToCheck, InvalidArguments};
 use crate::backoff::Backoff;
 use crate::channel::Connector;
 use crate::era::{Era, Eras};
@@ -34,6 +35,8 @@ use crate::list_cache::ListCache;
 use crate::listed_names::ListedNames;
 use crate::metrics::ServerMetrics;
 use crate::names::Naming;
+use crate::pins::{Facts, PinMode, Quarantined, Reason, ServerPins};
+use crate::results::Results;
 use crate::status::{Running, ServerStatus, Starting, StatusTracker};
 
 /// Whether agents share one channel to the server.
@@ -68,6 +71,12 @@ pub struct ServerSettings {
     pub max_requests: usize,
     /// Whether failed starts are delayed (children; an HTTP connection is cheap to try).
     pub backs_off: bool,
+    /// What happens to new and changed definitions of its tools.
+    pub pin: PinMode,
+    /// Whether arguments are checked against the schemas of its tools.
+    pub validate: bool,
+    /// What happens to control and invisible characters in its tool results.
+    pub results: Results,
 }
 
 /// One upstream MCP server.
@@ -99,6 +108,9 @@ pub struct Server {
     room: Arc<Semaphore>,
     /// It was removed from the configuration, or replaced.
     retired: AtomicBool,
+    /// Which definitions of its tools may be used.
+    pins: OnceLock<Arc<ServerPins>>,
+    argument_check: OnceLock<Arc<dyn ArgumentCheck>>,
 }
 
 /// The turn of a start, until it is dropped.
@@ -139,6 +151,8 @@ impl Server {
             own_listing: AtomicU8::new(NOT_TRIED),
             room,
             retired: AtomicBool::new(false),
+            pins: OnceLock::new(),
+            argument_check: OnceLock::new(),
         }
     }
 
@@ -222,6 +236,51 @@ impl Server {
         let folded = self.settings.tool_classes.iter().filter(|(name, _)| is_variant(tool, name));
         let own = self.listed_names.class(tool).unwrap_or_else(|| Class::by_name(tool));
         folded.map(|(_, class)| *class).fold(own, Class::raised)
+    }
+
+    /// Uses pins that outlive it, unless it has used its own before.
+    pub fn set_pins(&self, pins: &Arc<ServerPins>) {
+        if self.pins.set(Arc::clone(pins)).is_err() && !Arc::ptr_eq(self.pins(), pins) {
+            tracing::error!(server = self.name(), "pins set after a list was met; kept the first");
+        }
+    }
+
+    /// Which definitions of its tools may be used.
+    pub fn pins(&self) -> &Arc<ServerPins> {
+        self.pins.get_or_init(|| Arc::new(ServerPins::new(self.name())))
+    }
+
+    /// Sets who checks arguments; once.
+    pub fn set_argument_check(&self, check: &Arc<dyn ArgumentCheck>) {
+        self.argument_check.get_or_init(|| Arc::clone(check));
+    }
+
+    /// Checks the arguments of a call, if that is configured.
+    pub(crate) async fn check_arguments(
+        &self,
+        call: impl FnOnce() -> ArgumentsToCheck,
+    ) -> Result<(), InvalidArguments> {
+        match (self.settings.validate, self.argument_check.get()) {
+            (false, _) => Ok(()),
+            (true, Some(check)) => check.check(call()).await,
+            (true, None) => Err(InvalidArguments("they cannot be checked".to_owned())),
+        }
+    }
+
+    /// Why a tool with this definition is quarantined.
+    pub fn quarantine(&self, own: &str, facts: &Facts) -> Option<Reason> {
+        self.pins().quarantine(self.settings.pin, own, facts)
+    }
+
+    /// Its quarantined tools, by the newest definition of each over any link.
+    pub fn quarantined(&self) -> Quarantined {
+        let newest = self.pins().newest();
+        self.pins().quarantined(self.settings.pin, newest.iter())
+    }
+
+    /// The class of a definition, unless the operator has set one.
+    pub(crate) fn class_of(&self, own: &str, facts: &Facts) -> Class {
+        self.settings.tool_classes.get(own).copied().unwrap_or(facts.class)
     }
 
     /// Whether this is hidden from a grant: the server's own name of a tool or prompt, or a URI.

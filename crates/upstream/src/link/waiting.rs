@@ -64,6 +64,9 @@ pub(super) struct AgentWaiter {
     pub(super) list: Option<Kind>,
     /// Set if entries of the list are hidden from the grant.
     pub(super) hides: Option<ListFilter>,
+    /// Set if it requests a list from its beginning: how many times a new list of tools was
+    /// necessary when it was made.
+    pub(super) from_start: Option<u64>,
     /// The epoch in which it was sent; `None` if it was not sent yet.
     pub(super) epoch: Option<u64>,
     /// The agent cancelled it: only the server may still answer it.
@@ -321,7 +324,11 @@ impl Waiters {
 
 impl AgentWaiter {
     fn sees_list_as_it_is(&self) -> bool {
-        self.list.is_some() && self.hides.is_none() && !self.mapped && self.bridge.is_none()
+        // Tools are judged before the agent sees them.
+        self.list.is_some_and(|kind| kind != Kind::Tools)
+            && self.hides.is_none()
+            && !self.mapped
+            && self.bridge.is_none()
     }
 
     /// The effect of a request that was not sent: earlier rounds may have run.

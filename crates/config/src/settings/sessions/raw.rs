@@ -7,6 +7,7 @@ use toolgate_session::{Idle, SchemaConflict, Selectors};
 
 use crate::problem::code;
 use crate::reader::{At, KeyRule, Named, Read, Reader, section};
+use crate::settings::servers::Pin;
 use crate::settings::tools::{RawSessionTool, ToolName};
 use crate::syntax::{Key, Kind, Node};
 use crate::value::{Pattern, Period, Sha256Hex, Size, Switch, Text, TokenReference, Whole, Word};
@@ -53,6 +54,9 @@ section! {
         /// Selectors in the schemas of tools: `session_id` (required as soon as two sessions serve a tool) or `any` (`session_id`, `infobase_name` and `kind`, none required; for clients that validate arguments). `any` needs `conflict: merged`.
         #[schemars(extend("default" = "session_id"))]
         selectors: Word<Selectors>,
+        /// Reaction to new and changed definitions of tools, as for servers. Hidden text is quarantined in any case.
+        #[schemars(extend("default" = "off"))]
+        pin: Pin,
         /// Keep the showcase: tools stay listed while no session serves them.
         #[schemars(extend("default" = true))]
         cache: Switch,

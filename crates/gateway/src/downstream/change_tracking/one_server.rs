@@ -1,7 +1,8 @@
 //! Changes of the lists that an agent of one server sees.
 //!
 //! The server itself reports changes of its lists. toolgate reports what the server cannot know: a
-//! policy or grant that hides or shows something, and a configuration that replaces the server.
+//! policy or grant that hides or shows something, a tool that is quarantined or approved, and a
+//! configuration that replaces the server.
 //!
 //! Invariant: an agent is notified if a listed name is hidden now and was not before, or the reverse;
 //! if the names are not known, if the policy that may hide has changed.
@@ -12,6 +13,7 @@ use jiff::Timestamp;
 use toolgate_admission::access::Grant;
 use toolgate_admission::list_kind::Kind;
 use toolgate_upstream::link::Server;
+use toolgate_upstream::pins::Quarantined;
 
 use crate::downstream::agent::AgentSession;
 
@@ -26,6 +28,8 @@ pub(super) struct ServerView {
     server: Weak<Server>,
     /// The lists that the server has, once it is known.
     has: Option<Vec<Kind>>,
+    /// Its quarantined tools.
+    quarantined: Quarantined,
 }
 
 impl ServerView {
@@ -38,6 +42,7 @@ impl ServerView {
             at: session.admission().now(),
             server: link.map(|link| Arc::downgrade(link.server())).unwrap_or_default(),
             has: link.and_then(|link| link.lists()),
+            quarantined: link.map(|link| link.server().quarantined()).unwrap_or_default(),
         }
     }
 
@@ -53,6 +58,9 @@ impl ServerView {
 
     fn differs(&self, before: &Self, kind: Kind) -> bool {
         if !self.server.ptr_eq(&before.server) {
+            return true;
+        }
+        if kind == Kind::Tools && self.quarantined != before.quarantined {
             return true;
         }
         let Some(server) = self.server.upgrade() else { return false };

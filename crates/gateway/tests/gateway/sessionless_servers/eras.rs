@@ -20,7 +20,7 @@ async fn a_server_of_both_eras_is_spoken_to_in_that_of_the_agent() {
     assert!(older_line.log()[0].contains("initialize"), "{:?}", older_line.log());
     let reply = Client::of_files(&harness).ask(&ask("tools/call", CALL));
     let mut line = peer.line().await;
-    let sent = line.next().await;
+    let sent = called(&mut line).await;
     assert!(line.log()[0].contains("server/discover") && meta(&sent, VERSION).is_some());
     sent.answer("{}");
     reply.answer().await;
@@ -32,7 +32,7 @@ async fn who_hangs_up_has_cancelled_whatever_either_speaks() {
         let (harness, mut peer) = modern(kind);
         let reply = Client::of_files(&harness).ask(&ask("tools/call", CALL));
         let mut line = peer.line().await;
-        let sent = line.next().await;
+        let sent = called(&mut line).await;
         settle().await;
         drop(reply);
         settle().await;
@@ -104,7 +104,7 @@ async fn a_server_that_has_changed_its_protocol_is_found_out() {
     let client = Client::of_files(&harness);
     let reply = client.ask(&ask("tools/call", CALL));
     let mut line = peer.line().await;
-    line.next().await.answer("{}");
+    called(&mut line).await.answer("{}");
     reply.answer().await;
     peer.set_discover(None);
     peer.set_welcome(Some(crate::script::WELCOME));
@@ -117,7 +117,7 @@ async fn a_server_that_has_changed_its_protocol_is_found_out() {
     assert!(line.rest().await.is_empty());
     let reply = client.ask(&ask("tools/call", CALL));
     let mut line = peer.line().await;
-    let sent = line.next().await;
+    let sent = called(&mut line).await;
     assert!(meta(&sent, VERSION).is_none());
     sent.answer(r#"{"content":[]}"#);
     assert!(reply.answer().await.contains(r#""resultType":"complete""#));

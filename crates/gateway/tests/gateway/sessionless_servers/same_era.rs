@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toolgate_audit::Outcome;
 
-use super::{CALL, DISCOVERED, modern, state_in};
+use super::{CALL, DISCOVERED, called, modern, state_in};
 use crate::client::{Client, ask, ask_as};
 use crate::script::Kind;
 
@@ -16,9 +16,9 @@ async fn everything_passes_between_equals() {
         let raw = ask_as("\"a\"", "tools/call", r#""name":"t", "z":1e5"#);
         let reply = client.ask(&raw);
         let mut line = peer.line().await;
-        let sent = line.next().await;
+        let sent = called(&mut line).await;
         assert_eq!(sent.body, raw.replace("\"a\"", sent.id()), "its own words");
-        assert_eq!(line.log().len(), 2, "no handshake but the probe");
+        assert_eq!(line.log().len(), 3, "no handshake but the probe, and a list");
         assert_eq!(
             (sent.head("mcp-method"), sent.head("mcp-name")),
             (Some("tools/call"), Some("t"))
@@ -47,7 +47,7 @@ async fn a_question_passes_between_equals_under_a_state_of_ours() {
         let client = Client::of_files(&harness);
         let mut reply = client.ask(&ask_as("1", "tools/call", CALL));
         let mut line = peer.line().await;
-        let sent = line.next().await;
+        let sent = called(&mut line).await;
         sent.answer(r#"{"x":1.0,"resultType":"input_required","inputRequests":{"own":{"method":"any/thing"}},"requestState":"theirs"}"#);
         let answer = reply.message().await;
         let state = state_in(&answer);
@@ -88,7 +88,7 @@ async fn a_parked_question_of_nobody_is_given_up() {
     let client = Client::of_files(&harness);
     let mut reply = client.ask(&ask("tools/call", CALL));
     let mut line = peer.line().await;
-    line.next().await.answer(r#"{"resultType":"input_required","inputRequests":{}}"#);
+    called(&mut line).await.answer(r#"{"resultType":"input_required","inputRequests":{}}"#);
     let state = state_in(&reply.message().await);
     tokio::time::sleep(Duration::from_secs(601)).await;
     let more = format!(r#"{CALL},"requestState":"{state}""#);
@@ -105,7 +105,7 @@ async fn a_question_what_a_server_can_do_is_given_up_early() {
     let client = Client::of_files(&harness);
     let reply = client.ask(&ask("tools/call", CALL));
     let mut line = peer.line().await;
-    line.next().await.answer(r#"{"resultType":"complete","content":[]}"#);
+    called(&mut line).await.answer(r#"{"resultType":"complete","content":[]}"#);
     reply.answer().await;
     let began = tokio::time::Instant::now();
     let reply = client.ask(&ask("server/discover", ""));

@@ -5,8 +5,11 @@ use std::time::Duration;
 use toolgate_audit::Outcome;
 use toolgate_json::peek;
 
-use super::{VERSION, called, meta, modern, older, older_call};
-use crate::script::{Kind, Sent, settle};
+use toolgate_gateway::{PinMode, ServerSettings};
+
+use super::{DISCOVERED, VERSION, called, meta, modern, older, older_call};
+use crate::harness::{Harness, settings};
+use crate::script::{Kind, Peer, Sent, settle};
 
 #[tokio::test(start_paused = true)]
 async fn an_older_agent_does_not_notice_what_the_server_speaks() {
@@ -28,8 +31,7 @@ async fn an_older_agent_does_not_notice_what_the_server_speaks() {
         }
         let mut reply = agent.ask(&older_call("7"));
         let sent = called(&mut line).await;
-        let asked = usize::from(kind == Kind::Http);
-        assert_eq!(line.log().len(), 3 + asked, "no word too many: {:?}", line.log());
+        assert_eq!(line.log().len(), 4, "no word too many: {:?}", line.log());
         assert_eq!(meta(&sent, VERSION), Some("\"2026-07-28\""));
         let able = r#"{"elicitation":{},"roots":{"listChanged":true}}"#;
         assert_eq!(meta(&sent, "io.modelcontextprotocol/clientCapabilities"), Some(able));
@@ -155,7 +157,7 @@ async fn older_agents_hear_changes_over_one_stream() {
             )
         };
         let reply = agent.ask(&subscribe("a:b"));
-        let second = line.next().await;
+        let second = called(&mut line).await;
         assert_eq!(
             second.part(&["params", "notifications", "resourceSubscriptions"]),
             Some(r#"["a:b"]"#)
@@ -168,16 +170,19 @@ async fn older_agents_hear_changes_over_one_stream() {
         assert_eq!(reply.answer().await, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
         match kind {
             Kind::Child | Kind::Sse => {
-                let told = line.next().await;
+                let told = called(&mut line).await;
                 assert_eq!(told.part(&["params", "requestId"]), Some(sent.id()));
             }
-            Kind::Http => assert!(line.rest().await.is_empty() && sent.hung_up()),
+            Kind::Http => {
+                let rest = line.rest().await;
+                assert!(rest.iter().all(|body| body.contains("/list\"")) && sent.hung_up());
+            }
         }
         second.say(&tagged(&second, "resources/updated", r#""uri":"a:b","#));
         let heard = heard.so_far().await;
         assert!(heard[0].contains(r#""uri":"a:b""#) && !heard[0].contains("subscriptionId"));
         let refused = agent.ask(&subscribe("a:c"));
-        let third = line.next().await;
+        let third = called(&mut line).await;
         third.say(&tagged(
             &third,
             "subscriptions/acknowledged",
@@ -190,7 +195,9 @@ async fn older_agents_hear_changes_over_one_stream() {
 #[tokio::test(start_paused = true)]
 async fn headers_repeat_what_the_tool_says() {
     let list = r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"n":{"type":"string","x-mcp-header":"N"}}}},{"name":"bad","inputSchema":{"properties":{"n":{"type":"number","x-mcp-header":"N"}}}}],"ttlMs":0}"#;
-    let (harness, mut peer) = modern(Kind::Http);
+    // Its definitions may change.
+    let settings = ServerSettings { pin: PinMode::Off, ..settings("files") };
+    let (harness, mut peer) = Harness::of(settings, Peer::modern(Kind::Http, DISCOVERED));
     let (agent, mut line) = older(&harness, &mut peer).await;
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"n":"é"}}}"#;
     let reply = agent.ask(call);

@@ -100,8 +100,13 @@ impl Link {
     /// Refreshes a cached list that has changed.
     fn note_change(&self, method: &str) {
         let changed = Kind::changed_by(method);
+        let is_tools = changed.contains(&Kind::Tools);
+        if is_tools {
+            self.expect_new_tools();
+        }
+        // Tools are listed for every link, so that a changed definition is noticed at once.
         if !changed.is_empty()
-            && self.keeps_lists.load(Ordering::Relaxed)
+            && (is_tools || self.keeps_lists.load(Ordering::Relaxed))
             && let Some(me) = self.me.upgrade()
         {
             me.refresh_lists(changed);

@@ -8,6 +8,8 @@ use crate::channel::{BoxFuture, Channel, Connector, Inbox, SendError};
 use crate::event_buffer::First;
 use crate::link::{Instances, ServerSettings};
 use crate::metrics::Metrics;
+use crate::pins::PinMode;
+use crate::results::Results;
 
 /// A server that is never connected to; failures name it.
 fn server() -> Server {
@@ -28,6 +30,9 @@ fn server() -> Server {
         bare_names: false,
         max_requests: 1000,
         backs_off: false,
+        pin: PinMode::First,
+        validate: false,
+        results: Results::Pass,
     };
     Server::new(settings, Arc::new(Nowhere), Metrics::default().of_server("files"))
 }
@@ -45,6 +50,7 @@ fn wait(room: &Waiters, session: u64, id: &str) -> (u64, Arc<EventBuffer>) {
         role: Role::Call,
         list: None,
         hides: None,
+        from_start: None,
         epoch: None,
         cancelled: false,
         bridge: None,

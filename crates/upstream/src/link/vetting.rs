@@ -1,0 +1,240 @@
+//! Vetting: a call is judged by the newest list of the connection that it is sent over.
+//!
+//! A server that runs once per agent may list different tools in each process. A link therefore
+//! keeps the definitions that its own connection listed, and lists before the first call over a new
+//! connection, and before the first call after the server reported a change.
+//!
+//! Invariant: no call is sent over a connection whose tools were not listed. If they cannot be
+//! listed, the call fails and was not sent.
+//!
+//! Start at [`Link::vet`] and [`Link::quarantine_of`].
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use toolgate_admission::list_kind::Kind;
+use toolgate_json::{Edit, items, text};
+
+use super::Link;
+use super::handshake::LiveChannel;
+use super::waiting::AgentWaiter;
+use crate::failure::Failure;
+use crate::lists::{List, Unreadable, only};
+use crate::pins::{Facts, Meeting, Met, Reason, mark_ambiguous};
+
+/// How many definitions a link remembers that its newest list does not have.
+const MAX_UNLISTED: usize = 1_000;
+
+/// What a link knows of the tools of its connection.
+#[derive(Default)]
+pub(super) struct Vetting {
+    /// The newest definition of each tool.
+    tools: RwLock<HashMap<Box<str>, Arc<Facts>>>,
+    /// How many times a new list became necessary.
+    wanted: AtomicU64,
+    /// The connection of the last complete list, and how many times one was necessary then.
+    done: Mutex<Option<Listed>>,
+    /// One list is fetched at a time.
+    turn: tokio::sync::Mutex<()>,
+}
+
+/// When a complete list was requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Listed {
+    epoch: u64,
+    wanted: u64,
+}
+
+impl Vetting {
+    /// How many times a new list became necessary.
+    pub(super) fn wanted(&self) -> u64 {
+        self.wanted.load(Ordering::Acquire)
+    }
+
+    /// The state in which a list is requested now, over the connection of `epoch`.
+    fn asks(&self, epoch: u64) -> Listed {
+        Listed { epoch, wanted: self.wanted() }
+    }
+
+    fn is_current(&self, epoch: u64) -> bool {
+        let now = self.asks(epoch);
+        self.done.lock().is_some_and(|done| done.epoch == epoch && done.wanted >= now.wanted)
+    }
+
+    fn set_done(&self, listed: Listed) {
+        let mut done = self.done.lock();
+        let is_newer = |known: &Listed| {
+            known.epoch > listed.epoch
+                || (known.epoch == listed.epoch && known.wanted > listed.wanted)
+        };
+        if !done.as_ref().is_some_and(is_newer) {
+            *done = Some(listed);
+        }
+    }
+
+    /// Replaces the definitions. Quarantined ones that the list no longer has stay, as far as there
+    /// is room: a tool must not become callable because its server stops listing it.
+    fn replace(&self, met: &[Met], is_quarantined: impl Fn(&str, &Facts) -> bool) {
+        let mut tools = self.tools.write();
+        let old = std::mem::take(&mut *tools);
+        tools.extend(met.iter().cloned());
+        let old = old.into_iter().filter(|(own, facts)| is_quarantined(own, facts));
+        for (own, facts) in old.take(MAX_UNLISTED) {
+            tools.entry(own).or_insert(facts);
+        }
+    }
+}
+
+// === impl Link ===
+
+impl Link {
+    /// The tools of the server may have changed: the next call lists them first.
+    pub fn expect_new_tools(&self) {
+        self.vetting.wanted.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// What is known of the definition of a tool, by the newest list of this connection.
+    pub(super) fn facts_of(&self, tool: &str) -> Option<Arc<Facts>> {
+        self.vetting.tools.read().get(tool).cloned()
+    }
+
+    /// Why the tool of a call is quarantined, by the newest list of this connection.
+    pub(crate) fn quarantine_of(&self, tool: &str) -> Option<Reason> {
+        match self.facts_of(tool) {
+            Some(facts) => self.server.quarantine(tool, &facts),
+            None => self.server.pins().quarantine_unlisted(self.server.settings.pin, tool),
+        }
+    }
+
+    /// The same, if the newest list is current; otherwise the tools are listed before the call.
+    pub(crate) fn known_quarantine_of(&self, tool: &str) -> Option<Reason> {
+        let up = self.up.load_full()?;
+        if self.vetting.is_current(up.epoch) { self.quarantine_of(tool) } else { None }
+    }
+
+    /// Lists the tools of the connection, unless its newest list is current.
+    pub(super) async fn vet(self: &Arc<Self>, up: &LiveChannel) -> Result<(), Failure> {
+        if self.vetting.is_current(up.epoch) {
+            return Ok(());
+        }
+        let asks = self.vetting.asks(up.epoch);
+        if !self.advertised().can(Kind::Tools.capability()) && !self.server.pins().has_any() {
+            self.vetting.set_done(asks);
+            return Ok(());
+        }
+        let _turn = self.vetting.turn.lock().await;
+        if self.vetting.is_current(up.epoch) {
+            return Ok(());
+        }
+        match self.list_tools().await {
+            Ok(_) => Ok(()),
+            Err(failure) => {
+                let why = failure.what(self.server.name());
+                Err(Failure::unavailable(format!("its tools cannot be listed ({why})")))
+            }
+        }
+    }
+
+    /// Fetches the tools of the server, in turn.
+    pub(super) async fn fetch_judged_tools(self: &Arc<Self>) -> Result<List, Failure> {
+        let _turn = self.vetting.turn.lock().await;
+        self.list_tools().await
+    }
+
+    async fn list_tools(self: &Arc<Self>) -> Result<List, Failure> {
+        let up = self.ensure_up(tokio::time::Instant::now()).await?;
+        let asks = self.vetting.asks(up.epoch);
+        let (list, mut met) = self.fetch_pages(Kind::Tools).await?;
+        mark_ambiguous(&mut met);
+        self.meet(&met, true);
+        if self.is_up_in(up.epoch) {
+            self.replace_tools(&met);
+            self.vetting.set_done(asks);
+        }
+        Ok(list.with_facts(met))
+    }
+
+    /// The tools of one page with what is known of their definitions. Entries without a name that
+    /// every parser reads alike are left out.
+    pub(super) fn tools_of(&self, result: &str) -> Result<Vec<Met>, Unreadable> {
+        let judged = self.judge_entries(result)?;
+        Ok(judged.into_iter().flatten().filter_map(|(_, met)| met).collect())
+    }
+
+    /// A page of tools as the agent may see it; `None` if nothing of it is quarantined.
+    pub(super) fn without_quarantined(
+        &self,
+        waiting: &AgentWaiter,
+        result: &str,
+    ) -> Result<Option<String>, Unreadable> {
+        let Some(entries) = self.judge_entries(result)? else { return Ok(None) };
+        let mut met: Vec<Met> = entries.iter().filter_map(|(_, met)| met.clone()).collect();
+        mark_ambiguous(&mut met);
+        let wanted = waiting.from_start.filter(|_| has_no_cursor(result));
+        self.meet(&met, wanted.is_some());
+        self.learn_page(waiting, &met, wanted);
+        let mut judged = met.iter();
+        let shown = entries.iter().filter(|(_, named)| {
+            let met = named.as_ref().and_then(|_| judged.next());
+            met.is_some_and(|(own, facts)| self.server.quarantine(own, facts).is_none())
+        });
+        let shown: Vec<&str> = shown.map(|(raw, _)| *raw).collect();
+        if shown.len() == entries.len() {
+            return Ok(None);
+        }
+        let list = only(result, Kind::Tools.member())?.ok_or(Unreadable)?;
+        let shown = format!("[{}]", shown.join(","));
+        let edited = Edit::new(result).replace(list, shown).map_err(|_| Unreadable)?.finish();
+        String::from_utf8(edited.to_vec()).map(Some).map_err(|_| Unreadable)
+    }
+
+    /// The entries of a page, each with its name and facts; `None` if the page has no list.
+    #[expect(clippy::type_complexity, reason = "used by the two functions above")]
+    fn judge_entries<'r>(
+        &self,
+        result: &'r str,
+    ) -> Result<Option<Vec<(&'r str, Option<Met>)>>, Unreadable> {
+        let Some(list) = only(result, Kind::Tools.member())? else { return Ok(None) };
+        let all = items(list).ok().flatten().ok_or(Unreadable)?;
+        let entries = all.into_iter().map(|raw| {
+            let own = only(raw, "name").ok().flatten().and_then(text);
+            let met = own.map(|own| {
+                let facts = self.server.pins().facts(&own, raw);
+                (own.as_ref().into(), facts)
+            });
+            (raw, met)
+        });
+        Ok(Some(entries.collect()))
+    }
+
+    fn replace_tools(&self, met: &[Met]) {
+        let is_quarantined =
+            |own: &str, facts: &Facts| self.server.quarantine(own, facts).is_some();
+        self.vetting.replace(met, is_quarantined);
+    }
+
+    fn meet(&self, met: &[Met], is_whole: bool) {
+        let server = &self.server;
+        let class = |own: &str, facts: &Facts| server.class_of(own, facts);
+        let meeting = Meeting { mode: server.settings.pin, is_whole, class: &class };
+        server.pins().meet(met, &meeting);
+    }
+
+    /// Learns from a page that an agent requested; `wanted` is set if it is the complete list.
+    fn learn_page(&self, waiting: &AgentWaiter, met: &[Met], wanted: Option<u64>) {
+        // A page of an earlier connection tells nothing about this one.
+        let Some(epoch) = waiting.epoch.filter(|epoch| self.is_up_in(*epoch)) else { return };
+        if let Some(wanted) = wanted {
+            self.replace_tools(met);
+            self.vetting.set_done(Listed { epoch, wanted });
+        } else {
+            self.vetting.tools.write().extend(met.iter().cloned());
+        }
+    }
+}
+
+fn has_no_cursor(result: &str) -> bool {
+    matches!(only(result, "nextCursor"), Ok(None | Some("null")))
+}
