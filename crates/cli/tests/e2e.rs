@@ -48,6 +48,8 @@ mod auth_failures;
 mod canary;
 #[path = "e2e/children.rs"]
 mod children;
+#[path = "e2e/clients.rs"]
+mod clients;
 #[path = "e2e/commands.rs"]
 mod commands;
 #[path = "e2e/disk.rs"]
@@ -110,6 +112,8 @@ mod repeated;
 mod resumption;
 #[path = "e2e/rounds.rs"]
 mod rounds;
+#[path = "e2e/run.rs"]
+mod run;
 #[path = "e2e/scan.rs"]
 mod scan;
 #[path = "e2e/secrets.rs"]

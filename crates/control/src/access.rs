@@ -57,7 +57,7 @@ pub(crate) fn access(
     Ok(access)
 }
 
-fn frozen(snapshot: &Snapshot) -> Frozen {
+pub(crate) fn frozen(snapshot: &Snapshot) -> Frozen {
     let mut frozen = Frozen::default();
     for freeze in &snapshot.freezes {
         match &freeze.what {
