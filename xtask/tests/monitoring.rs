@@ -25,7 +25,8 @@ fn every_metric_that_is_shown_exists() {
 
 #[test]
 fn the_dashboard_is_json_and_every_panel_has_a_query() {
-    let dashboard: serde_json::Value = serde_json::from_str(&read("deploy/grafana/toolgate.json")).unwrap();
+    let dashboard: serde_json::Value =
+        serde_json::from_str(&read("deploy/grafana/toolgate.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
     assert!(panels.len() >= 10);
     for panel in panels {
@@ -37,7 +38,10 @@ fn the_dashboard_is_json_and_every_panel_has_a_query() {
 fn names(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let words = text.split(|c: char| !is_part(c));
-    words.filter(|word| word.starts_with("toolgate_") && word.len() > 12).map(str::to_owned).collect()
+    words
+        .filter(|word| word.starts_with("toolgate_") && word.len() > 12)
+        .map(str::to_owned)
+        .collect()
 }
 
 fn read(path: &str) -> String {

@@ -36,13 +36,12 @@ impl Encoding {
         if marked || is_sparse {
             return Self::Utf16;
         }
-        let high: Vec<u8> = bytes.iter().copied().filter(|byte| *byte >= 0x80).collect();
-        let letters = high.iter().filter(|byte| matches!(byte, 0xc0..=0xff | 0xa8 | 0xb8)).count();
-        if !high.is_empty() && letters * 10 >= high.len() * 8 {
-            Self::Cp1251
-        } else {
-            Self::Unknown
-        }
+        // Cyrillic words are consecutive letters, which Western texts do not have.
+        let letter = |byte: &u8| matches!(byte, 0xc0..=0xff | 0xa8 | 0xb8);
+        let high = bytes.iter().filter(|byte| **byte >= 0x80).count();
+        let letters = bytes.iter().filter(|byte| letter(byte)).count();
+        let pairs = bytes.windows(2).filter(|pair| pair.iter().all(letter)).count();
+        if pairs > 0 && letters * 10 >= high * 9 { Self::Cp1251 } else { Self::Unknown }
     }
 }
 

@@ -126,7 +126,7 @@ fn damage_is_reported_with_a_fix() {
     assert_eq!(check(&found, "audit_chain")["status"], "fail", "{found}");
     assert_eq!(check(&found, "configuration")["status"], "fail", "{found}");
     let table = gate.home.run(&["doctor"]);
-    assert!(String::from_utf8(table.stdout).unwrap().contains("fail  audit_chain"));
+    assert!(String::from_utf8(table.stdout).unwrap().contains("✗ audit_chain"));
 }
 
 /// A seeded fault: what is done to a home, and the check that must find it.
