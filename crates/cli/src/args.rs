@@ -37,7 +37,7 @@ pub(crate) use backup::{BackupArgs, PreflightArgs};
 pub(crate) use client::{
     ClientArgs, ClientListArgs, ClientVerb, ConnectArgs, DisconnectArgs, EditArgs,
 };
-pub(crate) use demo::{DemoArgs, DemoVerb, OneCArgs};
+pub(crate) use demo::{DemoArgs, DemoServer, DemoVerb, OneCArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use import::ImportArgs;
 pub(crate) use policy::{
@@ -97,7 +97,10 @@ pub(crate) enum Verb {
     Scan(ScanArgs),
     /// List connected sessions, and create tokens for them
     Session(SessionArgs),
-    /// Simulate a program that dials in, to try sessions
+    /// See every control fire: starts servers, 1C sessions, an agent and a gateway of its own
+    ///
+    /// Uses a temporary folder and free ports, and removes both at the end. Nothing needs to be
+    /// installed.
     Demo(DemoArgs),
     /// Write toolgate into the configuration of MCP clients
     Client(ClientArgs),

@@ -71,6 +71,11 @@ fn all(args: &AsAgentArgs) -> anyhow::Result<Vec<Box<RawValue>>> {
     })
 }
 
+/// The names of the tools of the endpoint.
+pub(crate) fn names(args: &AsAgentArgs) -> anyhow::Result<Vec<String>> {
+    all(args)?.iter().map(|raw| Ok(name(&read(raw)?).to_owned())).collect()
+}
+
 /// Parses a definition.
 fn read(definition: &RawValue) -> anyhow::Result<Value> {
     serde_json::from_str(definition.get()).context("cannot parse the definition of a tool")

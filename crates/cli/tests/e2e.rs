@@ -52,6 +52,8 @@ mod children;
 mod clients;
 #[path = "e2e/commands.rs"]
 mod commands;
+#[path = "e2e/demo.rs"]
+mod demo;
 #[path = "e2e/disk.rs"]
 mod disk;
 #[path = "e2e/doctor.rs"]

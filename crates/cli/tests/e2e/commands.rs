@@ -103,6 +103,7 @@ fn help_texts() {
         ("session-token", &["session", "token", "--help"]),
         ("doctor", &["doctor", "--help"]),
         ("freeze-list", &["freeze", "list", "--help"]),
+        ("demo", &["demo", "--help"]),
         ("demo-onec", &["demo", "onec", "--help"]),
         ("grant", &["grant", "--help"]),
         ("grant-create", &["grant", "create", "--help"]),
