@@ -108,6 +108,8 @@ pub struct Grant {
     pub is_trial: bool,
     /// The person who calls with its rights, for `toolgate tool --as`.
     pub acting: Option<Arc<str>>,
+    /// How its requests arrive, for the audit, if not over HTTP.
+    pub via: Option<Arc<str>>,
 }
 
 /// Limits the concurrent requests of one grant to the store, so that one grant never fills the

@@ -23,7 +23,7 @@ pub struct Sender {
     pub agent_session: Arc<str>,
     /// The name that the client gives itself.
     pub client: Option<Arc<str>>,
-    /// The endpoint, or `cli` if a person calls with the rights of the grant.
+    /// The endpoint, `stdio`, or `cli` if a person calls with the rights of the grant.
     pub via: Arc<str>,
     /// That person.
     pub person: Option<Arc<str>>,

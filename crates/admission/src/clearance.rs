@@ -260,16 +260,15 @@ impl Outbound {
         Self::new(body, form == Form::Request, Heads::new(), clearance)
     }
 
-    /// A message of a program that is itself an agent (`toolgate tool`): the gateway that it is
-    /// sent to decides it. Never for a message to a server.
+    /// A message of a program that is itself an agent (`toolgate tool`, `toolgate run --gateway`):
+    /// the gateway that it is sent to decides it. Never for a message to a server.
     pub fn of_agent(body: Bytes, expects_answer: bool) -> Self {
-        Self {
-            body,
-            expects_answer,
-            heads: Heads::new(),
-            cleared: Cleared::ByGateway,
-            final_check: None,
-        }
+        Self::of_agent_with(body, expects_answer, Heads::new())
+    }
+
+    /// The same with headers that repeat parts of it.
+    pub fn of_agent_with(body: Bytes, expects_answer: bool, heads: Heads) -> Self {
+        Self { body, expects_answer, heads, cleared: Cleared::ByGateway, final_check: None }
     }
 
     /// The same message again; `None` if its clearance allows only one write.

@@ -61,8 +61,8 @@ pub struct MultiRound {
 pub struct SessionlessParts {
     /// The further requests of its client, which continue it.
     pub retries: mpsc::UnboundedReceiver<Retry>,
-    /// Its `Mcp-Param-*` headers.
-    pub heads: Heads,
+    /// Its `Mcp-Param-*` headers; `None` for a transport without headers.
+    pub heads: Option<Heads>,
 }
 
 /// An admitted call, and the duty to record how each round of it ended.
@@ -76,7 +76,7 @@ pub(crate) struct AuditedCall<'a> {
 }
 
 /// The two ends of a call whose first request has these `Mcp-Param-*` headers.
-pub fn multi_round(heads: Heads) -> (ClientRounds, MultiRound) {
+pub fn multi_round(heads: Option<Heads>) -> (ClientRounds, MultiRound) {
     let (steps, rounds) = mpsc::unbounded_channel();
     let (retry, retries) = mpsc::unbounded_channel();
     let sessionless = SessionlessParts { retries, heads };

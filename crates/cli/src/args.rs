@@ -11,7 +11,9 @@ mod admin;
 mod approval;
 mod audit;
 mod audit_filter;
+mod backup;
 mod catalog;
+mod client;
 mod demo;
 mod doctor;
 mod examples;
@@ -19,6 +21,7 @@ mod import;
 mod policy;
 #[cfg(test)]
 mod reference;
+mod run;
 mod scan;
 mod session;
 mod status;
@@ -36,10 +39,14 @@ pub(crate) use audit::{
     AuditArgs, AuditVerb, DataArgs, ExportArgs, ExportOutput, ListArgs, OneOutput, RowsOutput,
     ShowArgs, TailArgs, VerifyArgs,
 };
+pub(crate) use backup::{BackupArgs, PreflightArgs};
 pub(crate) use catalog::{
     CatalogArgs, CatalogImportArgs, CatalogSearchArgs, CatalogShowArgs, CatalogVerb,
 };
-pub(crate) use demo::{DemoArgs, DemoVerb, OneCArgs};
+pub(crate) use client::{
+    ClientArgs, ClientListArgs, ClientVerb, ConnectArgs, DisconnectArgs, EditArgs,
+};
+pub(crate) use demo::{DemoArgs, DemoServer, DemoVerb, OneCArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use examples::{command, parse};
 pub(crate) use import::ImportArgs;
@@ -48,6 +55,7 @@ pub(crate) use policy::{
     PolicyImportArgs, PolicyNameArgs, PolicyRollbackArgs, PolicyShowArgs, PolicyVerb, TestArgs,
     TestOutput,
 };
+pub(crate) use run::RunArgs;
 pub(crate) use scan::{ScanArgs, ScanOutput};
 pub(crate) use session::{SessionArgs, SessionTokenArgs, SessionVerb};
 pub(crate) use status::StatusArgs;
@@ -79,6 +87,11 @@ pub(crate) enum Verb {
     /// Needs no configuration: it creates its data folder, listens on loopback and prints what to
     /// paste into your MCP client.
     Serve(ServeArgs),
+    /// Put toolgate in place of one MCP server: a stdio bridge for a client's configuration
+    ///
+    /// Every call is decided, counted and audited in the data folder, beside a gateway that runs on it.
+    /// The audit shows these calls as those of the grant `stdio`. Ends as the server ends.
+    Run(RunArgs),
     /// Show the state of the running gateway on one screen, and what needs attention
     Status(StatusArgs),
     /// Check a configuration file, or print its JSON Schema
@@ -98,8 +111,13 @@ pub(crate) enum Verb {
     Catalog(CatalogArgs),
     /// List connected sessions, and create tokens for them
     Session(SessionArgs),
-    /// Simulate a program that dials in, to try sessions
+    /// See every control fire: starts servers, 1C sessions, an agent and a gateway of its own
+    ///
+    /// Uses a temporary folder and free ports, and removes both at the end. Nothing needs to be
+    /// installed.
     Demo(DemoArgs),
+    /// Write toolgate into the configuration of MCP clients
+    Client(ClientArgs),
     /// Import the configuration and the tools of another program
     Import(ImportArgs),
     /// Create, list, change, rotate and revoke grants: the tokens of agents
@@ -116,6 +134,12 @@ pub(crate) enum Verb {
     Unfreeze(UnfreezeArgs),
     /// Accept calls without a token again
     Local(LocalArgs),
+    /// Copy the data folder, also while a gateway runs on it
+    Backup(BackupArgs),
+    /// Check that tools can be called, for CI and cron: exits with 0, 10, 11 or 12
+    ///
+    /// Nothing is called and nothing is counted.
+    Preflight(PreflightArgs),
     /// Check this installation, and print how to fix what is wrong
     ///
     /// Exits with 1 if a check fails.
@@ -155,6 +179,9 @@ pub(crate) struct ServeArgs {
     /// `recommended` policy in shadow mode]
     #[arg(long, value_name = "FILE")]
     pub(crate) policy: Option<PathBuf>,
+    /// Check the configuration and the data folder, print what a start would migrate, and exit
+    #[arg(long, conflicts_with = "ready_json")]
+    pub(crate) dry_run: bool,
     /// Print one line of JSON to stdout when all listeners are bound
     #[arg(long)]
     pub(crate) ready_json: bool,

@@ -8,7 +8,6 @@ use anyhow::{Context as _, bail};
 use toolgate_config::{Config, Loaded, Problem, Surroundings, TlsFault, render};
 use toolgate_control::{FileState, Inputs, PolicyFiles, Recording, ThisProcess, trusted, visible};
 use toolgate_edge::tls::{Certificate, Unusable};
-use toolgate_policy::Severity;
 
 use crate::print;
 
@@ -74,19 +73,19 @@ impl Source {
         }
     }
 
+    /// The same, without a word.
+    pub(crate) fn load_quietly(&self) -> Result<Config, Vec<Problem>> {
+        match self.file() {
+            Some(file) => Config::load(file, &Elsewhere { file }).map(|loaded| loaded.config),
+            None => Ok(Config::default()),
+        }
+    }
+
     /// Parses the file, also where the secrets of `serve` are missing.
     pub(crate) fn file_state(&self) -> anyhow::Result<FileState> {
         let config = self.load_without_secrets()?;
         let policies = PolicyFiles::read(&config, None, &mut Inputs::default());
         Ok(FileState { config, policies, local_policy: None })
-    }
-
-    /// How many errors the file has, apart from secrets that are not here.
-    pub(crate) fn errors(&self) -> usize {
-        let loaded = self.file().map(|file| Config::load(file, &Elsewhere { file }));
-        let problems = loaded.and_then(Result::err).unwrap_or_default();
-        let is_error = |problem: &&Problem| problem.severity == Severity::Error;
-        problems.iter().filter(is_error).count()
     }
 
     /// The data folder that the file names. Verbs that need no more also work with an invalid file.

@@ -109,13 +109,7 @@ pub(crate) type MakeToken<'a> = &'a dyn Fn() -> anyhow::Result<String>;
 impl DataFolder {
     /// Opens the folder, creates what is missing, and locks it.
     pub(crate) fn open(path: PathBuf, make_token: MakeToken<'_>) -> anyhow::Result<Self> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&path)
-            .with_context(|| format!("cannot create the data folder `{}`", path.display()))?;
-        check_folder(&path)
-            .with_context(|| format!("the data folder `{}` is not safe to use", path.display()))?;
+        share(&path)?;
         let lock = lock(&path)?;
         let folder = Self { path, _lock: lock };
         folder.ensure_admin_token(make_token)?;
@@ -156,6 +150,17 @@ impl DataFolder {
         let written = trusted::put(&path, format!("{line}\n").as_bytes());
         written.with_context(|| format!("cannot write `{}`", path.display()))
     }
+}
+
+/// Creates a folder that this process shares with others, if it is missing, and checks it.
+pub(crate) fn share(path: &Path) -> anyhow::Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .with_context(|| format!("cannot create the data folder `{}`", path.display()))?;
+    check_folder(path)
+        .with_context(|| format!("the data folder `{}` is not safe to use", path.display()))
 }
 
 /// Fails if another user can change the content of a data folder. Missing files are fine.

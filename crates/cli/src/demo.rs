@@ -1,16 +1,26 @@
-//! `toolgate demo`: simulated programs that dial in, to try sessions without 1C.
+//! `toolgate demo`: every control on one machine, with nothing to install; `demo onec` simulates one
+//! program that dials in.
+//!
+//! `demo/gateway.rs` starts a gateway, `demo/server.rs` are its servers, `demo/tour.rs` is the agent.
+
+mod gateway;
+mod server;
+mod tour;
 
 use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::Value;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
-use toolgate_onec::{ClientOptions, ClientRecord, SimulatedClient};
+use toolgate_onec::{ClientOptions, ClientProfile, ClientRecord, SimulatedClient};
 
 use crate::args::{DataArgs, DemoArgs, DemoVerb, OneCArgs};
 use crate::data::{announced, find_data};
 use crate::exit::Done;
 use crate::print;
+use gateway::DemoGateway;
+use tour::Tour;
 
 /// The address if no gateway runs on the data folder.
 const DEFAULT_URL: &str = "ws://127.0.0.1:4000/sessions";
@@ -20,13 +30,52 @@ const POLL: Duration = Duration::from_millis(100);
 const BYE_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Done> {
-    let DemoVerb::Onec(args) = &args.verb;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(onec(args))
+    match &args.verb {
+        Some(DemoVerb::Onec(args)) => runtime.block_on(onec(args)),
+        Some(DemoVerb::Server { kind }) => server::run(*kind),
+        None => all(args.once, &runtime),
+    }
+}
+
+/// The whole demo.
+fn all(once: bool, runtime: &Runtime) -> anyhow::Result<Done> {
+    // Before anything starts, so that Ctrl-C ends all of it in order.
+    let _inside = runtime.enter();
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen to signals")?;
+    let mut terminate = signal(SignalKind::terminate()).context("cannot listen to signals")?;
+    print::err("starting three servers, two 1C bases, an agent and a gateway\n");
+    let gateway = DemoGateway::start()?;
+    let url = gateway.address("sessions");
+    let bases = [("accounting", "Бухгалтерия"), ("trade", "Торговля")].map(|(uid, base)| {
+        SimulatedClient::start(ClientOptions::new(url, uid, ClientProfile::Thin, base))
+    });
+    Tour::new(&gateway).run()?;
+    let (admin, mcp, data) = (gateway.address("admin"), gateway.address("mcp"), gateway.data());
+    let data = data.display();
+    print::out(&format!(
+        "\nEvery sentence above was checked against the audit. While this runs, look at it:\n  \
+         toolgate status --data {data}\n  \
+         toolgate audit list --data {data}\n  \
+         toolgate audit verify --data {data}\n  \
+         admin API and console {admin}, agents {mcp}/mcp\n"
+    ));
+    if !once {
+        print::err("Ctrl-C ends the demo and removes its folder\n");
+        runtime.block_on(async {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        });
+    }
+    drop(bases);
+    drop(gateway);
+    Ok(Done::Ok)
 }
 
 /// The sessions address of the gateway that runs on the data folder.

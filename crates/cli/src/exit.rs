@@ -12,6 +12,8 @@ pub(crate) enum Done {
     Ok,
     /// It found something that a script must notice.
     Finding,
+    /// A code of its own (`preflight`).
+    Code(u8),
 }
 
 /// Arguments that contradict each other or the configuration.
@@ -31,6 +33,7 @@ pub(crate) fn code(done: anyhow::Result<Done>) -> ExitCode {
     match done {
         Ok(Done::Ok) => ExitCode::SUCCESS,
         Ok(Done::Finding) => ExitCode::from(1),
+        Ok(Done::Code(code)) => ExitCode::from(code),
         Err(error) => {
             if log::is_json() {
                 tracing::error!("{error:#}");

@@ -1,6 +1,6 @@
 //! `toolgate import`: the configuration and the tools of another program.
 //!
-//! A file with `mcpServers` or a `v8project.yaml` becomes a `toolgate.yaml`. The `tools_cache.json`
+//! The file of an MCP client (`import/client_file.rs`) or a `v8project.yaml` becomes a `toolgate.yaml`. The `tools_cache.json`
 //! of the latter, or one that is named itself, goes into the showcase of the data folder.
 //!
 //! Invariant: without `--write` nothing is written.
@@ -8,7 +8,9 @@
 //! with `--force`, and then a backup is kept.
 //! Invariant: a file that another user can have written is refused, as configuration is.
 //! Invariant: settings that are not understood are refused, never left out silently.
+//! Invariant: a literal secret is neither printed nor written to the configuration.
 
+mod client_file;
 mod target;
 
 use std::io::ErrorKind;
@@ -21,11 +23,13 @@ use toolgate_control::{trusted, visible};
 use toolgate_session::{ShowcaseEntry, import};
 
 use crate::args::ImportArgs;
+use crate::ask::{Answer, ask};
 use crate::config_source::Here;
 use crate::exit::Done;
 use crate::policy::number;
 use crate::print;
 use crate::serve::take_over;
+use client_file::ClientFile;
 use target::Target;
 
 pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Done> {
@@ -37,7 +41,12 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Done> {
         }
         return keep(args, &Config::default(), &entries);
     }
-    let imported = match Config::import(&args.file, &Here) {
+    let client = ClientFile::read(&args.file)?;
+    let read = match &client {
+        Some(client) => Config::import(&args.file, client),
+        None => Config::import(&args.file, &Here),
+    };
+    let imported = match read {
         Ok(imported) => imported,
         Err(problems) => {
             print::err(&render(&problems));
@@ -46,11 +55,22 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Done> {
     };
     let cache = imported.cache_file.as_deref().map(read_cache).transpose()?.unwrap_or_default();
     print::err(&render(&imported.loaded.warnings));
+    if let Some(client) = &client {
+        print::err(&visible(&client.notes()));
+    }
     let Some(to) = &args.write else {
         preview(Some(&imported.text), &cache);
         return Ok(Done::Ok);
     };
     let target = Target::open(to, args.force)?;
+    if let Some(client) = client.filter(ClientFile::has_secrets) {
+        let question = "Write these secrets to files for you alone?";
+        if !args.yes && ask(question)? == Answer::No {
+            print::done("nothing was written");
+            return Ok(Done::Ok);
+        }
+        print::err(&visible(&client.write_secrets(to)?));
+    }
     let done = keep(args, &imported.loaded.config, &cache)?;
     print::err(&visible(&target.write(&imported.text)?));
     Ok(done)

@@ -7,11 +7,15 @@
 
 use std::process::ExitCode;
 
+mod ad_hoc;
 mod admin_client;
 mod approval;
 mod args;
+mod ask;
 mod audit;
+mod backup;
 mod catalog;
+mod client;
 mod clients;
 mod completions;
 mod config;
@@ -30,6 +34,7 @@ mod log;
 mod person;
 mod policy;
 mod print;
+mod run;
 mod scan;
 mod serve;
 mod server;
@@ -54,6 +59,7 @@ fn main() -> ExitCode {
     };
     let done = match args.verb {
         Verb::Serve(args) => serve::run(&args),
+        Verb::Run(args) => return run::run(&args),
         Verb::Status(args) => status::run(&args),
         Verb::Config(args) => config::run(&args),
         Verb::Policy(args) => policy::run(&args),
@@ -63,6 +69,7 @@ fn main() -> ExitCode {
         Verb::Tool(args) => tool::run(&args),
         Verb::Session(args) => session::run(&args),
         Verb::Demo(args) => demo::run(&args),
+        Verb::Client(args) => client::run(&args),
         Verb::Import(args) => import::run(&args),
         Verb::Grant(args) => grant::run(&args),
         Verb::Person(args) => person::run(&args),
@@ -71,6 +78,8 @@ fn main() -> ExitCode {
         Verb::Freeze(args) => freeze::freeze(&args),
         Verb::Unfreeze(args) => freeze::unfreeze(&args),
         Verb::Local(args) => local::run(&args),
+        Verb::Backup(args) => backup::run(&args),
+        Verb::Preflight(args) => policy::preflight(&args),
         Verb::Doctor(args) => doctor::run(&args),
         Verb::Completions { shell } => completions::run(shell),
         Verb::Man { write } => completions::man(&write),

@@ -13,12 +13,14 @@ mod import;
 mod junit;
 mod known;
 mod manage;
+mod preflight;
 mod problems;
 mod sarif;
 mod source;
 mod test;
 mod write;
 
+pub(crate) use preflight::run as preflight;
 pub(crate) use problems::number;
 pub(crate) use source::Source;
 pub(crate) use test::place;

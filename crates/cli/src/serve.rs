@@ -28,6 +28,7 @@ use crate::exit::Done;
 use crate::{exit, log, print};
 
 mod api;
+mod bridge;
 mod cache_file;
 mod certificate;
 mod checkpoints;
@@ -48,10 +49,11 @@ mod watch;
 mod webhook;
 mod wire;
 
+pub(crate) use bridge::Bridge;
 pub(crate) use checkpoints::read as read_checkpoints;
 use listeners::{Behind, Bound, Listeners};
 pub(crate) use listing_only::ListingGateway;
-pub(crate) use maintenance::{accept_clock, take_over};
+pub(crate) use maintenance::{accept_clock, create_grant, take_over};
 pub(crate) use random::token as new_token;
 use reload::{Active, Reload};
 use start_text::AccessMode;
@@ -83,9 +85,19 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
     if args.policy.is_some() && !config.grants.is_empty() {
         return Err(exit::Usage(POLICY_WITH_GRANTS.to_owned()).into());
     }
+    if args.dry_run {
+        return dry_run(&folder);
+    }
     fd_limit::raise();
     #[cfg(debug_assertions)]
     failpoint::arm()?;
+    if let Ok(Some(it)) = toolgate_store_sqlite::pending_migration(&folder, Timestamp::now()) {
+        tracing::info!(
+            from = it.from,
+            to = it.to,
+            "migrating the data folder; a copy is kept in `backups`"
+        );
+    }
     let is_first = !folder.join("audit.key").exists();
     let data = DataFolder::open(folder, &random::token)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -93,6 +105,22 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
         .build()
         .context("cannot start the runtime")?;
     runtime.block_on(serve(args, source, inputs, config, (&data, is_first)))
+}
+
+/// What a start would change in the data folder.
+fn dry_run(folder: &Path) -> anyhow::Result<Done> {
+    let pending = toolgate_store_sqlite::pending_migration(folder, Timestamp::now());
+    let pending = pending.with_context(|| format!("the data folder `{}`", folder.display()))?;
+    print::out(&match pending {
+        None => "a start would migrate nothing\n".to_owned(),
+        Some(it) => format!(
+            "a start would copy the data folder to {} and then migrate it from schema {} to {}\n",
+            visible(&it.backup.display().to_string()),
+            it.from,
+            it.to
+        ),
+    });
+    Ok(Done::Ok)
 }
 
 fn refuse_unsafe(config: &Config, listen: &Listen, stored_grants: bool) -> anyhow::Result<()> {

@@ -57,12 +57,29 @@ where
     })
 }
 
+/// Calls a tool as an agent; its result.
+pub(crate) fn call_as(
+    args: &AsAgentArgs,
+    tool: &str,
+    arguments: &RawValue,
+) -> anyhow::Result<Box<RawValue>> {
+    with_client(args, |mut client| async {
+        let result = client.call(tool, arguments).await;
+        (client, result)
+    })
+}
+
 /// Every tool of the endpoint, as its server defines it.
 fn all(args: &AsAgentArgs) -> anyhow::Result<Vec<Box<RawValue>>> {
     with_client(args, |mut client| async {
         let tools = client.tools().await;
         (client, tools)
     })
+}
+
+/// The names of the tools of the endpoint.
+pub(crate) fn names(args: &AsAgentArgs) -> anyhow::Result<Vec<String>> {
+    all(args)?.iter().map(|raw| Ok(name(&read(raw)?).to_owned())).collect()
 }
 
 /// Parses a definition.

@@ -52,8 +52,12 @@ mod canary;
 mod catalog;
 #[path = "e2e/children.rs"]
 mod children;
+#[path = "e2e/clients.rs"]
+mod clients;
 #[path = "e2e/commands.rs"]
 mod commands;
+#[path = "e2e/demo.rs"]
+mod demo;
 #[path = "e2e/disk.rs"]
 mod disk;
 #[path = "e2e/doctor.rs"]
@@ -116,6 +120,8 @@ mod repeated;
 mod resumption;
 #[path = "e2e/rounds.rs"]
 mod rounds;
+#[path = "e2e/run.rs"]
+mod run;
 #[path = "e2e/scan.rs"]
 mod scan;
 #[path = "e2e/secrets.rs"]

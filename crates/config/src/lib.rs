@@ -30,6 +30,7 @@ pub use data_of::data_of;
 pub use problem::{CODES, Problem, Snippet, render};
 pub use role::Role;
 pub use schema::schema;
+pub use secret_name::secret_name;
 pub use settings::approvals::{ApprovalsConfig, NoticeFormat, WebhookConfig};
 pub use settings::audit::AuditConfig;
 pub use settings::grants::GrantConfig;

@@ -1,7 +1,7 @@
 //! Names that are likely to belong to secrets.
 
 /// Whether a header, variable or key of this name is likely to hold a secret.
-pub(crate) fn secret_name(name: &str) -> bool {
+pub fn secret_name(name: &str) -> bool {
     let name = name.to_lowercase();
     ["key", "token", "secret", "password", "passwd", "auth", "cookie", "credential"]
         .iter()

@@ -86,7 +86,7 @@ pub(crate) fn exceptions(
     all
 }
 
-fn frozen(snapshot: &Snapshot) -> Frozen {
+pub(crate) fn frozen(snapshot: &Snapshot) -> Frozen {
     let mut frozen = Frozen::default();
     for freeze in &snapshot.freezes {
         match &freeze.what {

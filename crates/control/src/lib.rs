@@ -34,6 +34,7 @@ mod policies;
 pub mod policy_check;
 mod read_model;
 pub mod session_settings;
+mod stdio_bridge;
 mod surroundings;
 #[cfg(test)]
 mod test_config;
@@ -53,6 +54,7 @@ pub use local_mode::LocalMode;
 pub use people::{People, Person};
 pub use policies::{BUILT_IN, FileState, LOCAL, PolicyError, PolicyErrors, PolicyFiles};
 pub use policy_check::{Checked, Rejected};
+pub use stdio_bridge::{STDIO, StdioBridge};
 pub use surroundings::ThisProcess;
 pub use toolgate_config::Role;
 pub use view::{

@@ -19,6 +19,7 @@ mod placeholders;
 mod start;
 mod stderr;
 mod supervisor;
+mod watch;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ use toolgate_mcp::write;
 use input::Line;
 pub use placeholders::has_placeholder;
 pub use start::inheritable;
+pub use watch::{ChildEnd, ChildWatch};
 
 /// How a child is started, and its limits.
 #[derive(Debug, Clone)]
@@ -85,6 +87,7 @@ pub struct ChildConnector {
     ids: InstanceIds,
     tracker: TaskTracker,
     metrics: Option<ServerMetrics>,
+    watch: Option<ChildWatch>,
 }
 
 impl ChildConnector {
@@ -98,13 +101,19 @@ impl ChildConnector {
         tracker: TaskTracker,
     ) -> Self {
         let inherited = inherited.into_iter().collect();
-        Self { spec, inherited, ids, tracker, metrics: None }
+        Self { spec, inherited, ids, tracker, metrics: None, watch: None }
     }
 
     /// Counts running children in `metrics`.
     #[must_use]
     pub fn counted_by(self, metrics: ServerMetrics) -> Self {
         Self { metrics: Some(metrics), ..self }
+    }
+
+    /// Reports the end of children to `watch`, and sends them its signals.
+    #[must_use]
+    pub fn watched_by(self, watch: ChildWatch) -> Self {
+        Self { watch: Some(watch), ..self }
     }
 
     fn start(&self, inbox: Arc<dyn Inbox>, grant: &str) -> Result<Arc<dyn Channel>, SendError> {
@@ -115,8 +124,12 @@ impl ChildConnector {
             start::create_folder(spec).map_err(|error| SendError::NotSent(error.to_string()))?;
         }
         let environment = start::environment(self.inherited.iter().cloned(), &spec.env);
-        let started = start::start(spec, &environment)
-            .map_err(|error| SendError::NotSent(error.to_string()))?;
+        let started = start::start(spec, &environment).map_err(|error| {
+            if let Some(watch) = &self.watch {
+                watch.ended(ChildEnd::NotStarted(error.exit_code()));
+            }
+            SendError::NotSent(error.to_string())
+        })?;
         let ending = CancellationToken::new();
         let ended = CancellationToken::new();
         let (queue, waiting) = mpsc::channel(self.spec.queue.max(1));
@@ -137,6 +150,8 @@ impl ChildConnector {
             inbox,
             ending: ending.clone(),
             ended: ended.clone(),
+            signals: self.watch.as_ref().map(ChildWatch::signals),
+            watch: self.watch.clone(),
         };
         let running = self.metrics.as_ref().map(ServerMetrics::child_started);
         self.tracker.spawn(async move {

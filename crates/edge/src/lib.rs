@@ -2,7 +2,7 @@
 //!
 //! Downstream are the listeners ([`listen`], guarded by [`guard`], with [`tls`] if configured):
 //! [`agents`] for MCP, [`admin_listener`] for health, metrics and the admin API, [`sessions`] for
-//! programs that dial in. Upstream are the connectors of the gateway: [`child`] for processes,
+//! programs that dial in. [`stdio_agent`] serves one agent over standard input and output. Upstream are the connectors of the gateway: [`child`] for processes,
 //! [`remote`] for HTTP.
 //!
 //! Invariant: nothing is decided here; the edge only translates.
@@ -18,6 +18,9 @@ mod memory_budget;
 pub mod remote;
 mod repoll;
 pub mod sessions;
+pub mod stdio_agent;
+mod stdio_lines;
+pub mod stdio_relay;
 pub mod tls;
 pub mod webhook;
 

@@ -57,8 +57,8 @@ pub struct Client<'a> {
     pub claims: &'a Claims<'a>,
     /// The header `Toolgate-Session`, which groups requests.
     pub session: Option<&'a str>,
-    /// Its headers `Mcp-Param-*`, which repeat arguments.
-    pub parameters: &'a Heads,
+    /// Its headers `Mcp-Param-*`, which repeat arguments; `None` for a transport without headers.
+    pub parameters: Option<&'a Heads>,
 }
 
 /// A request that was started.
@@ -149,7 +149,7 @@ fn pass(
     let level = client.claims.log_level.as_deref().and_then(Level::parse);
     let sent = level.and_then(|level| send_level(implicit, level));
     let (input, rounds) = if may_require_input(request.method) {
-        let (client, rounds) = multi_round(client.parameters.clone());
+        let (client, rounds) = multi_round(client.parameters.cloned());
         (Some(InputRounds { rounds: client, bound: bound(session, &request)? }), Some(rounds))
     } else {
         (None, None)

@@ -88,6 +88,15 @@ pub fn is_sessionless(header: Option<&str>, params: Option<&str>) -> bool {
 
 /// The description of the request, if it is complete and the headers agree with the body.
 pub fn judge<'a>(heads: &Heads<'_>, request: &Request<'a>) -> Result<Claims<'a>, Objection> {
+    examine(Some(heads), request)
+}
+
+/// The same for a transport without headers.
+pub fn judge_body<'a>(request: &Request<'a>) -> Result<Claims<'a>, Objection> {
+    examine(None, request)
+}
+
+fn examine<'a>(heads: Option<&Heads<'_>>, request: &Request<'a>) -> Result<Claims<'a>, Objection> {
     let invalid = |message: String| Objection::new(code::INVALID_PARAMS, message);
     let params = request.params.unwrap_or("{}");
     let meta = peek(params, &["_meta"])?.ok_or_else(|| {
@@ -109,13 +118,17 @@ pub fn judge<'a>(heads: &Heads<'_>, request: &Request<'a>) -> Result<Claims<'a>,
     if capabilities.len() + client_info.map_or(0, str::len) > MAX_CLAIMS {
         return Err(invalid(format!("the description of the client is over {MAX_CLAIMS} bytes")));
     }
-    agree("MCP-Protocol-Version", heads.version, &version)?;
+    if let Some(heads) = heads {
+        agree("MCP-Protocol-Version", heads.version, &version)?;
+    }
     if version != VERSION {
         return Err(unsupported(&version));
     }
-    agree("Mcp-Method", heads.method, &request.method)?;
-    if let Some(name) = subject(&request.method, params)? {
-        agree("Mcp-Name", heads.name, &name)?;
+    if let Some(heads) = heads {
+        agree("Mcp-Method", heads.method, &request.method)?;
+        if let Some(name) = subject(&request.method, params)? {
+            agree("Mcp-Name", heads.name, &name)?;
+        }
     }
     if method::REMOVED.contains(&request.method.as_ref()) {
         let message = format!("protocol 2026-07-28 has no method `{}`", request.method);

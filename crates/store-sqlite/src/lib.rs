@@ -16,6 +16,7 @@
 
 mod approvals;
 mod audit;
+mod backup;
 mod error;
 mod keys;
 mod open_calls;
@@ -40,6 +41,7 @@ use toolgate_audit::{ArgumentHashKey, PublicKey};
 use toolgate_store::{CheckpointSchedule, Engine, EngineSettings, OnCheckpoint, StoreError};
 
 pub use audit::AuditReader;
+pub use backup::{PendingMigration, backup, pending_migration};
 pub use readonly::ReadOnlyStore;
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use sync::{MonotonicClock, SyncFile};
@@ -92,6 +94,7 @@ pub fn open(
 ) -> Result<OpenedFolder, StoreError> {
     let OpenOptions { durability, randomness, due, on_checkpoint, sync, clock } = options;
     keys::make_folder(folder)?;
+    backup::before_migration(folder, now)?;
     let (signer, secret) = keys::read_or_make(folder, &randomness)?;
     let public_key = signer.public_key();
     let backend = write::SqliteBackend::open(folder, durability, randomness.owner, sync, clock)?;

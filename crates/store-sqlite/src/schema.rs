@@ -81,6 +81,14 @@ pub(crate) fn open_read_only(folder: &Path) -> Result<Connection, StoreError> {
     of_this_version(connect(&file(folder), OpenFlags::SQLITE_OPEN_READ_ONLY)?)
 }
 
+/// The schema of a folder's database; `None` if there is none.
+pub(crate) fn version_of(folder: &Path) -> Result<Option<usize>, StoreError> {
+    if !file(folder).exists() {
+        return Ok(None);
+    }
+    version(&connect(&file(folder), OpenFlags::SQLITE_OPEN_READ_ONLY)?).map(Some)
+}
+
 fn of_this_version(connection: Connection) -> Result<Connection, StoreError> {
     match version(&connection)? {
         VERSION => Ok(connection),
@@ -158,7 +166,7 @@ fn version(connection: &Connection) -> Result<usize, StoreError> {
     Ok(usize::try_from(version).unwrap_or_default())
 }
 
-fn wrong_version(version: usize) -> StoreError {
+pub(crate) fn wrong_version(version: usize) -> StoreError {
     let message = if version > VERSION {
         format!(
             "the database has schema {version}, newer than {VERSION} of this toolgate: use a newer toolgate"

@@ -55,7 +55,10 @@ pub fn forward(
         context.fingerprint = link.fingerprint(tool);
     }
     let unchecked = match &request.rounds {
-        Some(rounds) => check_client(link, &context, &rounds.sessionless.heads)?,
+        Some(rounds) => match &rounds.sessionless.heads {
+            Some(heads) => check_client(link, &context, heads)?,
+            None => None,
+        },
         None => None,
     };
     let task = ask.task.and_then(|own| Task::watched(&**session, link, own));

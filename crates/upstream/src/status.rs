@@ -3,7 +3,7 @@
 //! Invariant: nothing here decides anything; starts report to it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -56,6 +56,8 @@ struct Inner {
     /// How many starts have begun.
     begun: AtomicU64,
     running: AtomicUsize,
+    /// Whether a start has ever succeeded.
+    has_worked: AtomicBool,
     last: Mutex<Last>,
 }
 
@@ -111,6 +113,7 @@ impl StatusTracker {
     /// A start has succeeded.
     pub(crate) fn worked(&self) -> Running {
         *self.0.last.lock() = Last::Worked;
+        self.0.has_worked.store(true, Ordering::Release);
         self.0.running.fetch_add(1, Ordering::AcqRel);
         Running(Arc::clone(&self.0))
     }
@@ -118,6 +121,11 @@ impl StatusTracker {
     /// A start has failed, or the server was lost.
     pub(crate) fn failed(&self, why: String, at: Instant) {
         *self.0.last.lock() = Last::Failed { why, at };
+    }
+
+    /// Whether a start has ever succeeded.
+    pub(crate) fn has_worked(&self) -> bool {
+        self.0.has_worked.load(Ordering::Acquire)
     }
 
     /// Why the last start failed, if it did.

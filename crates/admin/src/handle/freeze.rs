@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_control::{FreezeItem, NotChanged};
+use toolgate_control::{FreezeItem, LOCAL, NotChanged, STDIO};
 use toolgate_store::{Change, ChangeError, Freeze, FreezeTarget};
 
 use super::grants::{self, id};
@@ -13,7 +13,6 @@ use crate::reply::{Answer, created, done, ok, page};
 use crate::suggest::unknown;
 
 /// The grant of calls without a token.
-const LOCAL: &str = "local";
 /// All sessions, where a server is named.
 const SESSIONS: &str = "sessions";
 
@@ -97,6 +96,7 @@ fn target(ask: &Ask, what: What) -> Result<(FreezeTarget, String), Fault> {
             let label = match grants::find(&view, &grant) {
                 Ok(found) => &found.label,
                 Err(_) if view.local && grant == LOCAL => LOCAL,
+                Err(_) if grant == STDIO => STDIO,
                 Err(fault) => return Err(fault),
             };
             Ok((FreezeTarget::Grant(label.into()), format!("the grant `{label}`")))

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_audit::{Draft, Hash};
-use toolgate_control::Role;
-use toolgate_control::{GrantItem, Origin, View};
+use toolgate_control::{GrantItem, LOCAL, Origin, Role, STDIO, View};
 use toolgate_store::{Change, Snapshot, StoredGrant};
 
 use super::input::{check_name, expires, given, shown};
@@ -107,7 +106,7 @@ pub(crate) async fn list(ask: Ask) -> Answer {
 pub(crate) async fn create(ask: Ask) -> Answer {
     let new: New = ask.json()?;
     let (view, now) = (ask.admin.view(), ask.admin.now());
-    check_name("label", &new.label, "local")?;
+    check_name("label", &new.label, &[LOCAL, STDIO])?;
     if view.grants.iter().any(|grant| grant.label == new.label) {
         let why = "labels stay taken after a revocation, choose another";
         return Err(Fault::conflict(format!("the label `{}` is taken; {why}", new.label)));

@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer};
 use crate::fault::Fault;
 
 /// A label of a grant or a name of a person: short, printable, and not reserved.
-pub(crate) fn check_name(what: &str, name: &str, taken: &str) -> Result<(), Fault> {
-    if name == taken {
+pub(crate) fn check_name(what: &str, name: &str, taken: &[&str]) -> Result<(), Fault> {
+    if taken.contains(&name) {
         return Err(Fault::conflict(format!("`{name}` is reserved")));
     }
     let good = !name.is_empty()

@@ -52,7 +52,7 @@ pub(crate) async fn list(ask: Ask) -> Answer {
 pub(crate) async fn create(ask: Ask) -> Answer {
     let new: New = ask.json()?;
     let (view, now) = (ask.admin.view(), ask.admin.now());
-    check_name("name", &new.name, "admin")?;
+    check_name("name", &new.name, &["admin"])?;
     if new.roles.is_empty() {
         return Err(Fault::bad_request("`roles` is empty: give at least `viewer`"));
     }

@@ -1,20 +1,51 @@
 //! Arguments of `toolgate demo`.
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use toolgate_onec::ClientProfile;
 
 use super::DataArgs;
 
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct DemoArgs {
     #[command(subcommand)]
-    pub(crate) verb: DemoVerb,
+    pub(crate) verb: Option<DemoVerb>,
+    /// End after the tour, instead of waiting for Ctrl-C
+    #[arg(long)]
+    pub(crate) once: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DemoVerb {
     /// Simulate a 1C client: connect, publish tools and answer calls until Ctrl-C
     Onec(OneCArgs),
+    /// One of the servers of the demo, over stdio
+    #[command(hide = true)]
+    Server {
+        /// Its kind
+        kind: DemoServer,
+    },
+}
+
+/// A server of the demo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DemoServer {
+    /// Does what it promises
+    Safe,
+    /// Has instructions for agents in its description
+    Poisoned,
+    /// Changes a definition after it was listed
+    RugPuller,
+}
+
+impl DemoServer {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Safe => "safe",
+            Self::Poisoned => "poisoned",
+            Self::RugPuller => "rug-puller",
+        }
+    }
 }
 
 #[derive(Debug, clap::Args)]

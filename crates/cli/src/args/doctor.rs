@@ -1,5 +1,7 @@
 //! Arguments of `toolgate doctor`.
 
+use std::path::PathBuf;
+
 use super::admin::AdminArgs;
 use super::audit::OneOutput;
 
@@ -11,6 +13,12 @@ pub(crate) struct DoctorArgs {
     /// their counts; recorded in the audit
     #[arg(long)]
     pub(crate) accept_clock: bool,
+    /// Do not start or contact servers
+    #[arg(long)]
+    pub(crate) no_servers: bool,
+    /// Also write what was found, without secrets, to this tar archive
+    #[arg(long, value_name = "FILE")]
+    pub(crate) bundle: Option<PathBuf>,
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,

@@ -263,7 +263,7 @@ fn class() -> impl clap::builder::TypedValueParser<Value = Class> {
 
 /// Why an argument is not valid.
 #[derive(Debug, Error)]
-enum Invalid {
+pub(super) enum Invalid {
     #[error("not JSON: {0}")]
     NotJson(#[from] serde_json::Error),
     #[error("the arguments of a call are a JSON object, such as `{{\"path\": \"a.txt\"}}`")]
@@ -275,7 +275,7 @@ enum Invalid {
 }
 
 /// A JSON object that the gateway would accept: no duplicate key, no lone surrogate.
-fn arguments(text: &str) -> Result<String, Invalid> {
+pub(super) fn arguments(text: &str) -> Result<String, Invalid> {
     serde_json::from_str::<serde::de::IgnoredAny>(text)?;
     if !text.trim_start().starts_with('{') {
         return Err(Invalid::NotAnObject);

@@ -3,13 +3,13 @@
 //! Its first line has the hash of the rest, so that an edit of the file is noticed.
 
 use std::io::ErrorKind;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use toolgate_audit::Hash;
 use toolgate_control::trusted;
 
+use crate::client::file::keep;
 use crate::policy::replace;
 
 const MARK: &str = "# written by `toolgate import`, sha256 ";
@@ -60,24 +60,6 @@ fn is_unedited(held: &[u8]) -> bool {
         return false;
     };
     first.strip_prefix(MARK).is_some_and(|hash| hash == Hash::of(rest.as_bytes()).to_string())
-}
-
-/// Keeps a copy beside the file, under a name that is free.
-fn keep(path: &Path, held: &[u8]) -> anyhow::Result<PathBuf> {
-    for number in 0..1_000 {
-        let mut name = path.as_os_str().to_owned();
-        name.push(if number == 0 { ".bak".to_owned() } else { format!(".bak{number}") });
-        let copy = PathBuf::from(name);
-        match trusted::create(&copy) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            created => {
-                let what = || format!("cannot keep a backup in `{}`", copy.display());
-                created.and_then(|mut file| file.write_all(held)).with_context(what)?;
-                return Ok(copy);
-            }
-        }
-    }
-    bail!("there are too many backups of `{}`", path.display())
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use anyhow::{Context as _, anyhow, bail, ensure};
+use anyhow::{Context as _, anyhow, bail};
+use toolgate_clients::{Encoding, NotUtf8, text_of};
 use toolgate_policy::{Known, Loaded, MAX_BYTES, Policy};
 
 /// A document that was read.
@@ -85,8 +86,10 @@ fn text(bytes: Vec<u8>) -> anyhow::Result<String> {
         return Ok(String::from_utf8(bytes)?);
     }
     let line = bytes.iter().take(at).filter(|byte| **byte == b'\n').count() + 1;
-    ensure!(!bytes.starts_with(&[0xff, 0xfe]) && !bytes.starts_with(&[0xfe, 0xff]), UTF_16);
-    bail!("line {line} is not UTF-8; save the file as UTF-8")
+    match text_of(bytes) {
+        Err(NotUtf8(Encoding::Unknown)) | Ok(_) => {
+            bail!("line {line} is not UTF-8; save the file as UTF-8")
+        }
+        Err(named) => Err(named.into()),
+    }
 }
-
-const UTF_16: &str = "it is UTF-16; save the file as UTF-8";

@@ -1,21 +1,15 @@
 //! What is scanned: one command, one URL, or the servers of a client's configuration, as servers of
 //! a toolgate configuration.
-//!
-//! Values are handed over as variables of their own, so that nothing in them is expanded, and secrets
-//! of a client's configuration never become part of a text that is shown.
 
-use std::collections::HashMap;
-use std::io;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Map, Value, json};
-use toolgate_config::{Config, Surroundings, render};
+use toolgate_config::{Config, render};
 use toolgate_control::trusted;
 
+use crate::ad_hoc::{Variables, called, is_reference, of_command, of_url};
 use crate::args::ScanArgs;
-use crate::config_source::Here;
-use crate::exit::Usage;
 use crate::print;
 
 /// The servers to scan.
@@ -26,29 +20,6 @@ pub(super) struct Targets {
     pub(super) names: Vec<String>,
     /// Whether they come from a client's configuration.
     pub(super) many: bool,
-}
-
-/// Values by the names of their variables, beside the environment.
-#[derive(Default)]
-struct Variables(HashMap<String, String>);
-
-impl Surroundings for Variables {
-    fn env(&self, name: &str) -> Option<String> {
-        self.0.get(name).cloned().or_else(|| Here.env(name))
-    }
-
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        Here.read(path)
-    }
-}
-
-impl Variables {
-    /// A reference to a value.
-    fn keep(&mut self, value: &str) -> String {
-        let name = format!("TOOLGATE_SCAN_{}", self.0.len());
-        self.0.insert(name.clone(), value.to_owned());
-        format!("${{{name}}}")
-    }
 }
 
 impl Targets {
@@ -63,7 +34,7 @@ impl Targets {
             return Self::load(entries, names, true, &variables, &file);
         }
         let (entry, name) = match &args.url {
-            Some(url) => (of_url(url, &args.headers)?, url.clone()),
+            Some(url) => (of_url(url, &args.headers, false, &mut variables)?, url.clone()),
             None => (of_command(&args.command, &mut variables)?, called(&args.command)),
         };
         Self::load(vec![entry], vec![name], false, &variables, &here.join("scan"))
@@ -129,61 +100,4 @@ fn of_entry(entry: &Value, variables: &mut Variables) -> Value {
         kept.insert("headers".to_owned(), headers.into());
     }
     Value::Object(kept)
-}
-
-fn is_reference(text: &str) -> bool {
-    text.starts_with("env:") || text.starts_with("file:") || text.contains("${")
-}
-
-fn of_command(command: &[String], variables: &mut Variables) -> anyhow::Result<Value> {
-    let (program, rest) = command.split_first().context("no program is named")?;
-    let args: Vec<String> = rest.iter().map(|arg| variables.keep(arg)).collect();
-    Ok(json!({ "command": variables.keep(program), "args": args }))
-}
-
-fn of_url(url: &str, headers: &[String]) -> anyhow::Result<Value> {
-    let mut given = Map::new();
-    for header in headers {
-        let wrong = || Usage(format!("`--header {header}`: write \"NAME: env:VARIABLE\""));
-        let (name, value) = header.split_once(':').ok_or_else(wrong)?;
-        let value = value.trim();
-        if !(value.starts_with("env:") || value.starts_with("file:")) {
-            let why = "is not a reference; write env:VARIABLE or file:PATH, so that no secret is in \
-                       the list of processes";
-            return Err(Usage(format!("the value of `--header {}` {why}", name.trim())).into());
-        }
-        given.insert(name.trim().to_owned(), value.into());
-    }
-    // Unlike commands, addresses are not expanded.
-    Ok(json!({ "url": url, "headers": given }))
-}
-
-/// How people call a command: by its package or script, else by its program.
-fn called(command: &[String]) -> String {
-    let runners = ["npx", "uvx", "node", "python", "python3", "uv", "docker", "bunx", "deno", "sh"];
-    let last = |word: &String| word.rsplit('/').next().unwrap_or(word).to_owned();
-    let program = command.first().map(last).unwrap_or_default();
-    if !runners.contains(&program.as_str()) {
-        return program;
-    }
-    let rest = command.iter().skip(1).filter(|word| !word.starts_with('-'));
-    rest.clone().next().map_or(program, last)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_have_names() {
-        for (command, expected) in [
-            (vec!["npx", "-y", "@modelcontextprotocol/server-memory"], "server-memory"),
-            (vec!["/usr/bin/server", "--x"], "server"),
-            (vec!["python3", "-m", "tool"], "tool"),
-            (vec!["node"], "node"),
-        ] {
-            let command: Vec<String> = command.into_iter().map(str::to_owned).collect();
-            assert_eq!(called(&command), expected);
-        }
-    }
 }

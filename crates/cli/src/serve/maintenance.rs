@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use jiff::Timestamp;
-use toolgate_audit::{Draft, RowKind};
+use toolgate_audit::{Draft, Hash, RowKind};
 use toolgate_config::Config;
+use toolgate_control::{LOCAL, LocalMode, STDIO};
 use toolgate_session::ShowcaseEntry;
-use toolgate_store::Change;
+use toolgate_store::{Change, StoredGrant};
 
 use super::{random, sessions, store};
 use crate::data::{DataFolder, data_path};
@@ -63,4 +64,49 @@ pub(crate) fn accept_clock(folder: PathBuf) -> anyhow::Result<()> {
         }
         store.close(Timestamp::now()).await.context("cannot close the audit")
     })
+}
+
+/// Creates a grant in a data folder that no gateway uses; its token.
+pub(crate) fn create_grant(folder: PathBuf, label: &str, policy: &str) -> anyhow::Result<String> {
+    let data = DataFolder::open(folder, &random::token)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let token = random::token()?;
+    let id: [u8; 8] = random::bytes()?;
+    runtime.block_on(async {
+        let (store, _) = store::open(data.path(), &Config::default().audit)?;
+        let is_used = [LOCAL, STDIO].contains(&label)
+            || store.snapshot().await?.grants.iter().any(|grant| *grant.label == *label);
+        anyhow::ensure!(!is_used, "the label `{label}` is taken; choose another");
+        let now = Timestamp::now();
+        let row = |message: String| {
+            let mut row = Draft::new(RowKind::Admin, now);
+            row.person = Some("admin".into());
+            row.message = Some(message.into());
+            row
+        };
+        let ended = row("local mode has ended: a grant was created".to_owned());
+        store.change(LocalMode::Ended.keep(), ended).await?;
+        let grant = StoredGrant {
+            id: format!("g-{:016x}", u64::from_be_bytes(id)).into(),
+            label: label.into(),
+            token: Hash::of(token.as_bytes()),
+            identity: None,
+            groups: Vec::new(),
+            servers: None,
+            sessions: None,
+            policy: Some(policy.into()),
+            created: now,
+            expires: None,
+            last_use: None,
+            revoked: None,
+        };
+        let made = row(format!("created the grant `{label}`"));
+        store.change(Change::PutGrant(Box::new(grant)), made).await?;
+        store.close(Timestamp::now()).await.context("cannot close the audit")
+    })?;
+    Ok(token)
 }

@@ -13,7 +13,7 @@ use toolgate_config::{
 };
 use toolgate_control::WiringError;
 use toolgate_edge::agents::{AgentLimits, Rules};
-use toolgate_edge::child::{ChildConnector, ChildSpec, inheritable};
+use toolgate_edge::child::{ChildConnector, ChildSpec, ChildWatch, inheritable};
 use toolgate_edge::guard::{Browsers, Guard};
 use toolgate_edge::listen::ConnectionLimits;
 use toolgate_edge::remote::{Client, HttpTransport, RemoteConnector, RemoteSpec};
@@ -31,6 +31,7 @@ pub(crate) struct Wiring {
     children: TaskTracker,
     environment: Vec<(String, String)>,
     metrics: Metrics,
+    watch: Option<ChildWatch>,
 }
 
 impl Wiring {
@@ -39,7 +40,12 @@ impl Wiring {
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .filter(|(name, _)| inheritable(name))
             .collect();
-        Self { client: Client::new(), children, environment, metrics }
+        Self { client: Client::new(), children, environment, metrics, watch: None }
+    }
+
+    /// Its children report to `watch`.
+    pub(crate) fn watched_by(self, watch: ChildWatch) -> Self {
+        Self { watch: Some(watch), ..self }
     }
 
     fn create(&self, config: &ServerConfig, limits: &Limits) -> anyhow::Result<Arc<Server>> {
@@ -104,7 +110,12 @@ impl Wiring {
             let bytes: [u8; 8] = random::bytes().unwrap_or_default();
             format!("{:016x}", u64::from_be_bytes(bytes))
         });
-        ChildConnector::new(spec, self.environment.clone(), ids, self.children.clone())
+        let environment = self.environment.clone();
+        let connector = ChildConnector::new(spec, environment, ids, self.children.clone());
+        match &self.watch {
+            Some(watch) => connector.watched_by(watch.clone()),
+            None => connector,
+        }
     }
 
     fn remote(&self, name: &str, http: &Http, max_body: usize) -> anyhow::Result<RemoteConnector> {
@@ -139,13 +150,18 @@ impl toolgate_control::Wiring for Wiring {
 
 /// The rules and limits of the agents' listener.
 pub(crate) fn agent_rules(config: &Config, bound_to: IpAddr, https: bool) -> Rules {
-    let limits = AgentLimits {
+    let guard = guard(config, bound_to, Browsers::Local, https);
+    Rules { guard, limits: agent_limits(config) }
+}
+
+/// The limits of an agent's requests.
+pub(crate) fn agent_limits(config: &Config) -> AgentLimits {
+    AgentLimits {
         body: bytes(config.limits.body),
         body_read: config.limits.body_read,
         depth: bytes(config.limits.depth),
         result: bytes(config.limits.result),
-    };
-    Rules { guard: guard(config, bound_to, Browsers::Local, https), limits }
+    }
 }
 
 /// The Host and Origin rules of a listener.

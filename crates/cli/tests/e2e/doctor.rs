@@ -1,5 +1,7 @@
 //! `toolgate doctor`, and a clock that was far ahead.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
@@ -124,5 +126,220 @@ fn damage_is_reported_with_a_fix() {
     assert_eq!(check(&found, "audit_chain")["status"], "fail", "{found}");
     assert_eq!(check(&found, "configuration")["status"], "fail", "{found}");
     let table = gate.home.run(&["doctor"]);
-    assert!(String::from_utf8(table.stdout).unwrap().contains("fail  audit_chain"));
+    assert!(String::from_utf8(table.stdout).unwrap().contains("✗ audit_chain"));
+}
+
+/// A seeded fault: what is done to a home, and the check that must find it.
+struct Fault {
+    name: &'static str,
+    seed: fn(&Home),
+    id: &'static str,
+    status: &'static str,
+}
+
+fn append(home: &Home, text: &str) {
+    let config = std::fs::read_to_string(home.file()).unwrap();
+    home.configure(&format!("{config}{text}\n"));
+}
+
+fn set_mode(path: &std::path::Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+const CONFIG: &str =
+    "version: 1\nlisten: { mcp: 127.0.0.1:0, sessions: off, admin: 127.0.0.1:0 }\n";
+
+const FAULTS: [Fault; 17] = [
+    Fault {
+        name: "a misspelt key",
+        id: "configuration",
+        status: "fail",
+        seed: |home| append(home, "serverz: {}"),
+    },
+    Fault {
+        name: "UTF-16",
+        id: "encoding",
+        status: "fail",
+        seed: |home| {
+            let text: Vec<u8> = CONFIG.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            std::fs::write(home.file(), text).unwrap();
+        },
+    },
+    Fault {
+        name: "cp1251",
+        id: "encoding",
+        status: "fail",
+        seed: |home| {
+            let comment = b"# \xed\xe0\xf1\xf2\xf0\xee\xe9\xea\xe8\n";
+            std::fs::write(home.file(), [comment, CONFIG.as_bytes()].concat()).unwrap();
+        },
+    },
+    Fault {
+        name: "a configuration that others can write",
+        id: "permissions",
+        status: "fail",
+        seed: |home| set_mode(&home.file(), 0o666),
+    },
+    Fault {
+        name: "a data folder that others can write",
+        id: "data_folder",
+        status: "fail",
+        seed: |home| set_mode(&home.path(DATA), 0o777),
+    },
+    Fault {
+        name: "a token that others can read",
+        id: "private_files",
+        status: "fail",
+        seed: |home| set_mode(&home.path(DATA).join("admin.token"), 0o644),
+    },
+    Fault {
+        name: "a newer data folder",
+        id: "data_folder",
+        status: "fail",
+        seed: |home| {
+            let sql = rusqlite::Connection::open(home.path(DATA).join("toolgate.db")).unwrap();
+            sql.pragma_update(None, "user_version", 9_999).unwrap();
+        },
+    },
+    Fault { name: "a clock that was ahead", id: "clock", status: "fail", seed: jump },
+    Fault {
+        name: "an edited row of the audit",
+        id: "audit_chain",
+        status: "fail",
+        seed: |home| {
+            let sql = rusqlite::Connection::open(home.path(DATA).join("toolgate.db")).unwrap();
+            assert_eq!(
+                sql.execute("UPDATE audit SET hash = zeroblob(32) WHERE seq = 1", []).unwrap(),
+                1
+            );
+        },
+    },
+    Fault {
+        name: "a program that does not exist",
+        id: "server:a",
+        status: "fail",
+        seed: |home| append(home, "servers: { a: { command: no-such-program-here } }"),
+    },
+    Fault {
+        name: "a server that dies",
+        id: "server:a",
+        status: "fail",
+        seed: |home| append(home, "servers: { a: { command: sh, args: ['-c', 'exit 3'] } }"),
+    },
+    Fault {
+        name: "a server that is not there",
+        id: "server:a",
+        status: "fail",
+        seed: |home| append(home, "servers: { a: { url: 'http://127.0.0.1:9/mcp' } }"),
+    },
+    Fault {
+        name: "a missing secret",
+        id: "secrets",
+        status: "warn",
+        seed: |home| {
+            append(
+                home,
+                "servers: { a: { url: 'http://127.0.0.1:9/mcp', headers: { X-Key: 'env:NOT_SET_HERE' } } }",
+            );
+        },
+    },
+    Fault {
+        name: "a policy that is not valid",
+        id: "policies",
+        status: "fail",
+        seed: |home| append(home, "policies: { p: { version: '1', default: maybe } }"),
+    },
+    Fault {
+        name: "a broken file of a client",
+        id: "client:cursor",
+        status: "fail",
+        seed: |home| {
+            std::fs::create_dir(home.path(".cursor")).unwrap();
+            std::fs::write(home.path(".cursor/mcp.json"), "{ \"mcpServers\": { ").unwrap();
+        },
+    },
+    Fault {
+        name: "a client that leads elsewhere",
+        id: "client:cursor",
+        status: "warn",
+        seed: |home| {
+            home.configure(
+                "version: 1\nlisten: { mcp: 127.0.0.1:47111, sessions: off, admin: off }\n",
+            );
+            std::fs::create_dir(home.path(".cursor")).unwrap();
+            let entry = json!({"mcpServers": {"toolgate": {"url": "http://127.0.0.1:1/mcp"}}});
+            std::fs::write(home.path(".cursor/mcp.json"), entry.to_string()).unwrap();
+        },
+    },
+    Fault {
+        name: "an audit key that others can read",
+        id: "private_files",
+        status: "fail",
+        seed: |home| set_mode(&home.path(DATA).join("audit.key"), 0o640),
+    },
+];
+
+#[test]
+fn seeded_faults_are_found() {
+    for Fault { name, seed, id, status } in FAULTS {
+        let mut gate = Gate::start("");
+        // A row, so that there is something to break.
+        let frozen = gate.home.run(&["freeze", "--all"]);
+        assert_eq!(frozen.status.code(), Some(0), "{name}");
+        assert_eq!(gate.stop().0, Some(0));
+        let home = gate.into_home();
+        home.configure(CONFIG);
+        seed(&home);
+        let (code, found) = doctor(&home, &[]);
+        let expected = check(&found, id);
+        assert_eq!(expected["status"], status, "{name}: {found}");
+        assert_eq!(code, Some(i32::from(status == "fail")), "{name}: {found}");
+        assert!(expected["fix"].as_str().is_some_and(|fix| !fix.is_empty()), "{name}: {expected}");
+    }
+}
+
+#[test]
+fn the_surroundings_are_checked() {
+    let home = Home::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    home.configure(&format!(
+        "version: 1\nlisten: {{ mcp: 127.0.0.1:{port}, sessions: off, admin: off }}\n"
+    ));
+    let mut command = home.command(&["doctor", "-o", "json"]);
+    command.env("HTTP_PROXY", "http://proxy:3128").env("LANG", "ru_RU.CP1251");
+    let output = command.output().unwrap();
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for (id, status) in
+        [("ports", "fail"), ("proxy", "warn"), ("locale", "warn"), ("data_folder", "warn")]
+    {
+        assert_eq!(check(&found, id)["status"], status, "{found}");
+        assert!(check(&found, id)["fix"].is_string(), "{found}");
+    }
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(home.run(&["doctor"]).stdout).unwrap();
+    assert!(text.contains("✗ ports") && text.contains("✓ configuration"), "{text}");
+}
+
+#[test]
+fn the_bundle_has_no_secrets() {
+    let gate = Gate::start_as(
+        Home::new(),
+        "grants: [{ label: g, token: env:G }]\nservers: { a: { command: sh, args: ['-c', 'exit 3', s3cr3t-arg], env: { MODE: s3cr3t-env } } }",
+        |command| {
+            command.env("G", "s3cr3t-token-of-a-grant");
+        },
+    );
+    let bundle = gate.home.path("bundle.tar");
+    let mut command =
+        gate.home.command(&["doctor", "--no-servers", "--bundle", bundle.to_str().unwrap()]);
+    let output = command.env("API_KEY", "s3cr3t-variable").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&std::fs::read(&bundle).unwrap()).into_owned();
+    assert!(
+        text.contains("\"checks\"") && text.contains("API_KEY") && text.contains("status.json")
+    );
+    let token = crate::api::admin_token(&gate.home);
+    assert!(!text.contains("s3cr3t") && !text.contains(&token), "{text}");
+    assert_eq!(std::fs::metadata(&bundle).unwrap().permissions().mode() & 0o777, 0o600);
 }

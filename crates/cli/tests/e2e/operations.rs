@@ -1,6 +1,8 @@
 //! What an operator meets: a configuration that appears later, a log that is JSON only, checks before
 //! a start, metrics and the status.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::Value;
 
 use crate::agent::Agent;
@@ -116,4 +118,111 @@ fn calls_and_their_ends_are_counted_by_server_decision_and_code() {
         let text = get(&gate.admin(), "/metrics").body;
         expected.iter().all(|line| text.lines().any(|other| other == *line)).then_some(())
     });
+}
+
+#[test]
+fn a_backup_of_a_running_gateway_can_be_started() {
+    let gate = Gate::start("");
+    assert_eq!(gate.home.run(&["grant", "create", "g"]).status.code(), Some(0));
+    let to = gate.home.path("копия");
+    let words = ["backup", to.to_str().unwrap()];
+    let output = gate.home.run(&words);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let mode = |name: &str| std::fs::metadata(to.join(name)).unwrap().permissions().mode() & 0o777;
+    for name in ["toolgate.db", "audit.key", "hash.key", "admin.token"] {
+        assert_eq!(mode(name), 0o600, "{name}");
+    }
+    assert_eq!(gate.home.run(&words).status.code(), Some(2), "an existing folder stays");
+    let data = to.to_str().unwrap();
+    assert_eq!(gate.home.run(&["audit", "verify", "--data", data]).status.code(), Some(0));
+    let home = Home::new();
+    let restored = Gate::start_as(home, "", |command| {
+        command.args(["--data", data]);
+    });
+    let grants = text_of(&restored.home.run(&["grant", "list", "--data", data]).stdout);
+    assert!(grants.contains("g-"), "{grants}");
+}
+
+#[test]
+fn a_migration_is_shown_and_backed_up() {
+    let home = Home::new();
+    let data = home.path("data");
+    std::fs::create_dir(&data).unwrap();
+    let old = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../store-sqlite/tests/compat/schema-3");
+    for file in std::fs::read_dir(old).unwrap().flatten() {
+        std::fs::copy(file.path(), data.join(file.file_name())).unwrap();
+    }
+    let words = ["serve", "--dry-run", "--data", data.to_str().unwrap()];
+    let shown = text_of(&home.run(&words).stdout);
+    assert!(shown.contains("backups/schema-3-") && shown.contains("from schema 3 to"), "{shown}");
+    assert!(!data.join("backups").exists(), "looking changes nothing");
+    let mut gate = Gate::start_as(home, "", |command| {
+        command.args(["--data", data.to_str().unwrap()]);
+    });
+    assert_eq!(gate.stop().0, Some(0));
+    let home = gate.into_home();
+    let copies: Vec<_> = std::fs::read_dir(data.join("backups")).unwrap().flatten().collect();
+    assert_eq!(copies.len(), 1);
+    assert!(
+        copies[0].path().join("toolgate.db").exists()
+            && copies[0].path().join("audit.key").exists()
+    );
+    let shown = text_of(&home.run(&words).stdout);
+    assert_eq!(shown, "a start would migrate nothing\n");
+    let sql = rusqlite::Connection::open(data.join("toolgate.db")).unwrap();
+    sql.pragma_update(None, "user_version", 999).unwrap();
+    drop(sql);
+    for words in [&words[..], &["serve", "--data", data.to_str().unwrap()]] {
+        let refused = home.run(words);
+        assert_eq!(refused.status.code(), Some(2));
+        let why = text_of(&refused.stderr);
+        assert!(why.contains("schema 999, newer than"), "{why}");
+    }
+}
+
+#[test]
+fn preflight_tells_by_its_exit_code() {
+    let home = Home::new();
+    let peer = crate::peer::Peer::new(&home, "peer");
+    let config = format!(
+        "policies:\n  p: {{ version: '1', default: deny, tools: {{ echo: {{ action: allow }}, pid: {{ approve: {{}} }} }} }}\n\
+         grants: [{{ label: ci, token: env:CI, policy: p }}]\nservers:\n{}",
+        peer.entry("listing", "")
+    );
+    let gate = Gate::start_as(home, &config, |command| {
+        command.env("CI", "a-token-of-a-grant-0123456");
+    });
+    // `serve` lists the server in the background.
+    crate::gate::eventually("the tools are known", || {
+        let list = gate.home.run(&["preflight", "peer__echo", "--grant", "ci"]);
+        (list.status.code() == Some(0)).then_some(())
+    });
+    for (tools, code) in [
+        (&["peer__echo"][..], 0),
+        (&["peer__pid"], 11),
+        (&["peer__echo", "peer__pid"], 11),
+        (&["peer__ecko"], 12),
+        (&["my_permissions"], 0),
+    ] {
+        let words: Vec<&str> =
+            ["preflight", "--grant", "ci", "-o", "json"].iter().chain(tools).copied().collect();
+        let output = gate.home.run(&words);
+        let shown = text_of(&output.stdout);
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{tools:?}: {shown}{}",
+            text_of(&output.stderr)
+        );
+    }
+    let mut command = gate.home.command(&["preflight", "peer__echo"]);
+    let output = command.env("TOOLGATE_TOKEN", "a-token-of-a-grant-0123456").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text_of(&output.stderr));
+    assert_eq!(gate.home.run(&["preflight"]).status.code(), Some(64));
+    assert_eq!(gate.home.run(&["preflight", "x", "--grant", "no"]).status.code(), Some(2));
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }

@@ -94,7 +94,7 @@ impl RawGrant {
     ) -> Option<Holder<GrantConfig>> {
         let label = reader.require(self.label, "label", span, &self.unreadable);
         if let Some(label) = &label {
-            check_label(label, "local", reader);
+            check_label(label, &["local", "stdio"], reader);
         }
         let (token, hash) = (self.token.as_ref(), self.token_sha256.as_ref());
         let token = one_token(token, hash, span, &self.unreadable, reader);
@@ -148,9 +148,9 @@ pub(crate) fn globs(list: At<Vec<Pattern>>) -> Vec<Glob> {
 }
 
 /// Labels of grants and names of people: short, printable, and not reserved.
-pub(crate) fn check_label(label: &At<Text>, taken: &str, reader: &mut Reader<'_>) {
+pub(crate) fn check_label(label: &At<Text>, taken: &[&str], reader: &mut Reader<'_>) {
     let Text(text) = &label.value;
-    if text == taken {
+    if taken.contains(&text.as_str()) {
         let message = format!("`{text}` is reserved");
         reader.error_hint(code::INVALID_NAME, label.span, message, "choose another name");
     } else if text.chars().count() > 64 || text.contains(char::is_control) || text.trim() != text {

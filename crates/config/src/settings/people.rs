@@ -50,7 +50,7 @@ impl RawPerson {
     pub(crate) fn lower(self, span: Span, reader: &mut Reader<'_>) -> Option<Holder<PersonConfig>> {
         let name = reader.require(self.name, "name", span, &self.unreadable);
         if let Some(name) = &name {
-            check_label(name, "admin", reader);
+            check_label(name, &["admin"], reader);
         }
         let (token, hash) = (self.token.as_ref(), self.token_sha256.as_ref());
         let token = one_token(token, hash, span, &self.unreadable, reader);

@@ -80,7 +80,7 @@ impl Inner {
             Ok(parameters) => parameters,
             Err(objection) => return refuse(&objection, request.id),
         };
-        let client = Client { claims: &claims, session, parameters: &parameters };
+        let client = Client { claims: &claims, session, parameters: Some(&parameters) };
         let started =
             self.gateway.sessionless_request(&to.endpoint, &to.caller, &client, request).await;
         let mut call = match started {

@@ -109,6 +109,19 @@ pub(super) struct StartError {
     why: SpawnError,
 }
 
+impl StartError {
+    /// The exit code that a shell gives for it.
+    pub(super) fn exit_code(&self) -> u8 {
+        match self.why {
+            SpawnError::NoFile(_) | SpawnError::NoCommand { .. } | SpawnError::NoInterpreter(_) => {
+                127
+            }
+            SpawnError::NotExecutable(_) => 126,
+            _ => 1,
+        }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 enum SpawnError {
     #[error("the folder `{}` does not exist; create it or correct `cwd`", .0.display())]

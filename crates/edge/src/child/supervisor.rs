@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use process_wrap::tokio::ChildWrapper;
 use rustix::process::Signal;
+use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +23,7 @@ use toolgate_gateway::channel::Inbox;
 
 use super::output::OutputEnd;
 use super::stderr::StderrWritten;
+use super::watch::{ChildEnd, ChildWatch};
 
 /// How long a child has to exit once its stdin is closed.
 const VOLUNTARY: Duration = Duration::from_secs(3);
@@ -52,6 +54,11 @@ impl Group {
         self.kill();
         self.0.wait().await?;
         status
+    }
+
+    /// Passes a signal on.
+    fn send(&self, number: i32) {
+        self.tell("a signal", self.0.signal(number));
     }
 
     fn terminate(&self) {
@@ -92,6 +99,9 @@ pub(super) struct Supervisor {
     pub(super) inbox: Arc<dyn Inbox>,
     pub(super) ending: CancellationToken,
     pub(super) ended: CancellationToken,
+    /// Signals to pass on.
+    pub(super) signals: Option<broadcast::Receiver<i32>>,
+    pub(super) watch: Option<ChildWatch>,
 }
 
 /// The first event.
@@ -127,13 +137,18 @@ impl Supervisor {
     }
 
     async fn first(&mut self) -> Cause {
-        tokio::select! {
-            // The pipes of a dead child close as well; its exit status is more useful.
-            biased;
-            status = self.group.wait() => Cause::Exited(status),
-            end = self.output.finish() => Cause::Output(end.unwrap_or(OutputEnd::Closed)),
-            () = self.ending.cancelled() => Cause::Requested,
-            _ = self.input.finish() => Cause::Input,
+        loop {
+            tokio::select! {
+                // The pipes of a dead child close as well; its exit status is more useful.
+                biased;
+                status = wait(&mut self.group, self.watch.as_ref()) => return Cause::Exited(status),
+                end = self.output.finish() => {
+                    return Cause::Output(end.unwrap_or(OutputEnd::Closed));
+                }
+                () = self.ending.cancelled() => return Cause::Requested,
+                _ = self.input.finish() => return Cause::Input,
+                number = signal(&mut self.signals) => self.group.send(number),
+            }
         }
     }
 
@@ -152,7 +167,8 @@ impl Supervisor {
 
     /// A pipe was closed. Usually the child is exiting; if not, it is no longer usable.
     async fn hung_up(&mut self, what: &str) -> String {
-        if let Ok(status) = timeout(EXITING, self.group.wait()).await {
+        let exit = wait(&mut self.group, self.watch.as_ref());
+        if let Ok(status) = timeout(EXITING, exit).await {
             return self.exited(&status).await;
         }
         self.end().await;
@@ -161,11 +177,14 @@ impl Supervisor {
 
     async fn end(&mut self) {
         self.ending.cancel();
-        if timeout(VOLUNTARY, self.group.wait()).await.is_err() {
+        let (group, watch) = (&mut self.group, self.watch.as_ref());
+        if ended_within(VOLUNTARY, group, watch, &mut self.signals).await.is_none() {
             self.group.terminate();
-            if timeout(TERMINATING, self.group.wait()).await.is_err() {
+            let (group, watch) = (&mut self.group, self.watch.as_ref());
+            if ended_within(TERMINATING, group, watch, &mut self.signals).await.is_none() {
                 self.group.kill();
-                if timeout(KILLING, self.group.wait()).await.is_err() {
+                let exit = wait(&mut self.group, self.watch.as_ref());
+                if timeout(KILLING, exit).await.is_err() {
                     tracing::warn!(pid = self.group.0.id(), "child still runs after SIGKILL");
                 }
             }
@@ -183,6 +202,46 @@ impl Supervisor {
             tracing::debug!("pipes of an exited child are held by a process outside its group");
         }
     }
+}
+
+/// Waits for the leader and reports its end. Cancel-safe.
+async fn wait(group: &mut Group, watch: Option<&ChildWatch>) -> io::Result<ExitStatus> {
+    let status = group.wait().await;
+    if let (Some(watch), Ok(status)) = (watch, &status) {
+        watch.ended(ChildEnd::Exited(*status));
+    }
+    status
+}
+
+/// Waits for the leader, and passes signals on meanwhile; `None` if it takes longer.
+async fn ended_within(
+    limit: Duration,
+    group: &mut Group,
+    watch: Option<&ChildWatch>,
+    signals: &mut Option<broadcast::Receiver<i32>>,
+) -> Option<()> {
+    let ended = async {
+        loop {
+            tokio::select! {
+                biased;
+                _ = wait(group, watch) => return,
+                number = signal(signals) => group.send(number),
+            }
+        }
+    };
+    timeout(limit, ended).await.ok()
+}
+
+/// The next signal to pass on; never resolves without a sender.
+async fn signal(signals: &mut Option<broadcast::Receiver<i32>>) -> i32 {
+    while let Some(receiver) = signals {
+        match receiver.recv().await {
+            Ok(number) => return number,
+            Err(broadcast::error::RecvError::Lagged(_)) => {}
+            Err(broadcast::error::RecvError::Closed) => *signals = None,
+        }
+    }
+    std::future::pending().await
 }
 
 /// A task that can be awaited again after it has finished.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use toolgate_admission::access::Grant;
+
 /// An endpoint: one server, all servers, or sessions only.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Endpoint {
@@ -22,8 +24,11 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// Its path, for the audit.
-    pub(crate) fn via(&self) -> Arc<str> {
+    /// How requests of this grant arrive, for the audit: the path, unless they do not use HTTP.
+    pub(crate) fn via(&self, grant: &Grant) -> Arc<str> {
+        if let Some(via) = &grant.via {
+            return Arc::clone(via);
+        }
         match self {
             Self::All => "/mcp".into(),
             Self::Sessions => "/mcp/sessions".into(),

@@ -36,7 +36,7 @@ impl Gateway {
             return Err(NotOpened::Stopping);
         }
         if let Some(long) = TooLong::of_message(&request.method, request.params) {
-            let via = endpoint.via();
+            let via = endpoint.via(caller);
             long.record(&self.admission, caller, &via, &request.method).await;
             return Err(NotOpened::Answer(refused(&long.refusal(Some(request.id)))));
         }

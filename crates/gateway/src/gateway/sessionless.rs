@@ -32,7 +32,7 @@ impl Gateway {
     ) -> Result<Started, NotStarted> {
         let request = CallRequest::read(request).map_err(NotStarted::Refused)?;
         if let Some(long) = TooLong::of(&request, !endpoint.is_one()) {
-            let (admission, via) = (self.admission(), endpoint.via());
+            let (admission, via) = (self.admission(), endpoint.via(caller));
             long.record(admission, caller, &via, request.method).await;
             return Ok(Started::Answer(refused(&long.refusal(Some(request.id))), None));
         }

@@ -77,7 +77,7 @@ impl<'b> Client<'b> {
                 .iter()
                 .map(|(name, value)| ((*name).into(), (*value).to_owned()))
                 .collect();
-            let caller = Caller { claims: &claims, session, parameters: &parameters };
+            let caller = Caller { claims: &claims, session, parameters: Some(&parameters) };
             gateway.sessionless_request(&endpoint, &grant, &caller, &request(&raw)).await
         }
     }

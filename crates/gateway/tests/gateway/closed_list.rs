@@ -183,7 +183,8 @@ async fn send(
     match message {
         Incoming::One(Message::Request(request)) if modern => {
             let claims = Claims { capabilities: "{}", client_info: None, log_level: None };
-            let client = Client { claims: &claims, session: None, parameters: &Vec::new() };
+            let none = Vec::new();
+            let client = Client { claims: &claims, session: None, parameters: Some(&none) };
             let caller = harness.gateway.admission().caller(None).unwrap();
             match harness.gateway.sessionless_request(endpoint, &caller, &client, &request).await {
                 Ok(Started::Call(mut call)) => drop(call.first().await),

@@ -344,6 +344,11 @@ impl Server {
         self.status.status(self.must_wait(now), now)
     }
 
+    /// Whether a handshake with it has ever succeeded.
+    pub fn has_worked(&self) -> bool {
+        self.status.has_worked()
+    }
+
     /// Why its last start failed, if it did.
     pub(crate) fn last_cause(&self) -> Option<String> {
         self.status.cause()

@@ -55,7 +55,7 @@ impl AgentSession {
             Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
         });
         let person = grant.acting.clone();
-        let via = if person.is_some() { CLI.into() } else { endpoint.via() };
+        let via = if person.is_some() { CLI.into() } else { endpoint.via(&grant) };
         let is_implicit = implicit.is_some();
         let agent_session = implicit.unwrap_or_else(|| public(&id));
         Arc::new(Self {

@@ -1,0 +1,119 @@
+//! Lines of a client on standard input and output.
+//!
+//! Invariant: one message is one line of the output, and lines are written whole.
+//! Invariant: a line that is too long is skipped and reported; the next one is read.
+
+use bytes::Bytes;
+use memchr::memchr;
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use toolgate_mcp::write;
+
+/// Writes one message; false if the client does not read.
+pub(crate) async fn write_line(output: &mut (impl AsyncWrite + Unpin), message: Bytes) -> bool {
+    let mut line = Vec::with_capacity(message.len() + 1);
+    line.extend_from_slice(&write::compact_bytes(message));
+    line.push(b'\n');
+    let written = async {
+        output.write_all(&line).await?;
+        output.flush().await
+    };
+    let written = written.await;
+    if let Err(error) = &written {
+        tracing::debug!(%error, "the client does not read");
+    }
+    written.is_ok()
+}
+
+/// The answer to a line over the limit.
+pub(crate) fn too_long(limit: usize) -> Bytes {
+    let why = format!(
+        "the message is larger than {limit} bytes (`limits.body` in toolgate.yaml); it was not \
+         processed"
+    );
+    write::error(None, toolgate_mcp::code::INVALID_REQUEST, &why, None)
+}
+
+/// One line of the input.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// A message.
+    Message(Bytes),
+    /// A line over the limit; its content is dropped.
+    TooLong,
+}
+
+#[derive(Debug)]
+pub(crate) struct Lines {
+    max: usize,
+    /// The beginning of an incomplete line.
+    partial: Vec<u8>,
+    /// The rest of the line is dropped.
+    skipping: bool,
+}
+
+impl Lines {
+    pub(crate) fn new(max: usize) -> Self {
+        Self { max, partial: Vec::new(), skipping: false }
+    }
+
+    /// The lines that this chunk completes; blank ones are left out.
+    pub(crate) fn push(&mut self, chunk: &[u8]) -> Vec<Line> {
+        let (mut lines, mut rest) = (Vec::new(), chunk);
+        while let Some((line, after)) =
+            memchr(b'\n', rest).and_then(|end| rest.split_at_checked(end))
+        {
+            lines.extend(self.add(line));
+            lines.extend(self.complete());
+            rest = after.get(1..).unwrap_or_default();
+        }
+        lines.extend(self.add(rest));
+        lines
+    }
+
+    /// The last line, if it had no line break.
+    pub(crate) fn finish(mut self) -> Option<Line> {
+        self.complete()
+    }
+
+    fn add(&mut self, more: &[u8]) -> Option<Line> {
+        if self.skipping {
+            return None;
+        }
+        if self.partial.len() + more.len() > self.max {
+            self.partial = Vec::new();
+            self.skipping = true;
+            return Some(Line::TooLong);
+        }
+        self.partial.extend_from_slice(more);
+        None
+    }
+
+    fn complete(&mut self) -> Option<Line> {
+        self.skipping = false;
+        let line = std::mem::take(&mut self.partial);
+        let line = line.trim_ascii();
+        (!line.is_empty()).then(|| Line::Message(Bytes::copy_from_slice(line)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &'static str) -> Line {
+        Line::Message(Bytes::from_static(text.as_bytes()))
+    }
+
+    #[test]
+    fn lines_do_not_depend_on_chunks() {
+        let input = b"{\"a\":1}\r\n\n  \nxxxxxxxxxxxx\n{}\nlast";
+        for size in 1..=input.len() {
+            let mut lines = Lines::new(8);
+            let mut found: Vec<Line> =
+                input.chunks(size).flat_map(|chunk| lines.push(chunk)).collect();
+            found.extend(lines.finish());
+            let expected = [message("{\"a\":1}"), Line::TooLong, message("{}"), message("last")];
+            assert_eq!(found, expected, "chunks of {size}");
+        }
+    }
+}
