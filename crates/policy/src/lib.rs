@@ -17,6 +17,7 @@ mod choices;
 mod code;
 mod decide;
 mod digest;
+mod edit;
 mod explain;
 mod format;
 #[cfg(fuzzing)]
@@ -56,6 +57,7 @@ pub use call::{Approval, Call, Identity, SessionFacts};
 pub use code::{Code, Severity};
 pub use decide::{Examined, conclude, decide, examine, is_call_hidden, is_hidden, is_listed};
 pub use digest::{Digest, argument_digest};
+pub use edit::{NotEdited, document_json, set_member};
 pub use explain::{ExplainedRule, Explanation, LimitState, explain, limits, locate};
 pub use format::format;
 pub use glob::{Glob, GlobError};
