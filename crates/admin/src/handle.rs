@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod clock;
+pub(crate) mod console;
 pub(crate) mod delegation;
 pub(crate) mod events;
 pub(crate) mod freeze;
@@ -13,4 +14,5 @@ pub(crate) mod policies;
 pub(crate) mod revocation;
 pub(crate) mod servers;
 pub(crate) mod status;
+pub(crate) mod tool;
 pub(crate) mod tools;

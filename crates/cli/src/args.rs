@@ -10,6 +10,7 @@ use crate::version::VERSION;
 mod admin;
 mod audit;
 mod audit_filter;
+mod console;
 mod demo;
 mod doctor;
 mod import;
@@ -30,13 +31,14 @@ pub(crate) use audit::{
     AuditArgs, AuditVerb, DataArgs, ExportArgs, ExportOutput, ListArgs, OneOutput, RowsOutput,
     ShowArgs, TailArgs, VerifyArgs,
 };
+pub(crate) use console::ConsoleArgs;
 pub(crate) use demo::{DemoArgs, DemoVerb, OneCArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use import::ImportArgs;
 pub(crate) use policy::{
     CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, PolicyApplyArgs, PolicyArgs, PolicyCheckOutput,
-    PolicyImportArgs, PolicyNameArgs, PolicyRollbackArgs, PolicyShowArgs, PolicyVerb, TestArgs,
-    TestOutput,
+    PolicyImportArgs, PolicyNameArgs, PolicyPlanArgs, PolicyRollbackArgs, PolicyShowArgs,
+    PolicyVerb, TestArgs, TestOutput,
 };
 pub(crate) use scan::{ScanArgs, ScanOutput};
 pub(crate) use session::{SessionArgs, SessionTokenArgs, SessionVerb};
@@ -69,6 +71,8 @@ pub(crate) enum Verb {
     Serve(ServeArgs),
     /// Show the state of the running gateway on one screen, and what needs attention
     Status(StatusArgs),
+    /// Open the console in a browser: prints a link that signs you in once, within 60 seconds
+    Console(ConsoleArgs),
     /// Check a configuration file, or print its JSON Schema
     Config(ConfigArgs),
     /// Check, test, explain, format and import policies

@@ -15,6 +15,7 @@ mod audit;
 mod clients;
 mod config;
 mod config_source;
+mod console;
 mod data;
 mod demo;
 mod doctor;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
     let done = match args.verb {
         Verb::Serve(args) => serve::run(&args),
         Verb::Status(args) => status::run(&args),
+        Verb::Console(args) => console::run(&args),
         Verb::Config(args) => config::run(&args),
         Verb::Policy(args) => policy::run(&args),
         Verb::Audit(args) => audit::run(&args),

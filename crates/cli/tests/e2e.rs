@@ -50,6 +50,8 @@ mod canary;
 mod children;
 #[path = "e2e/commands.rs"]
 mod commands;
+#[path = "e2e/console.rs"]
+mod console;
 #[path = "e2e/disk.rs"]
 mod disk;
 #[path = "e2e/doctor.rs"]
