@@ -9,6 +9,7 @@ mod clients;
 mod closing;
 mod compare;
 mod conformance;
+mod console;
 mod fuzz;
 mod gate;
 mod mutants;
@@ -36,6 +37,7 @@ usage: cargo xtask <verb>
                       speed against a direct connection and a bare proxy
   bench policy [--quick | --gate | --bless]
                       speed of the policy engine, beside two others; instruction counts
+  screenshots         every page of the console to docs/screenshots, with the debug binary
   mutants [all | NAME…]
                       tests fail on planted mistakes: a tenth of them by day, all or those named
   fuzz [SECONDS]      every fuzz target for SECONDS each (default 60)
@@ -72,6 +74,7 @@ fn run(words: &[&str]) -> Result<()> {
     match words {
         ["test", rest @ ..] => test::run(rest),
         ["bench", rest @ ..] => bench::run(rest),
+        ["screenshots"] => console::screenshots(),
         ["mutants", rest @ ..] => mutants::run(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["soak", rest @ ..] => soak::run(rest),
