@@ -10,6 +10,7 @@ mod clients;
 mod closing;
 mod compare;
 mod conformance;
+mod console;
 mod fuzz;
 mod gate;
 mod mutants;
@@ -39,6 +40,7 @@ usage: cargo xtask <verb>
                       speed of the policy engine, beside two others; instruction counts
   bench classify      definitions classified per second on one core
   catalogue [NAME…]   scan the public servers of the catalogue again, all or those named
+  screenshots         every page of the console to docs/screenshots, with the debug binary
   mutants [all | NAME…]
                       tests fail on planted mistakes: a tenth of them by day, all or those named
   fuzz [SECONDS]      every fuzz target for SECONDS each (default 60)
@@ -76,6 +78,7 @@ fn run(words: &[&str]) -> Result<()> {
         ["test", rest @ ..] => test::run(rest),
         ["bench", rest @ ..] => bench::run(rest),
         ["catalogue", rest @ ..] => catalogue::run(rest),
+        ["screenshots"] => console::screenshots(),
         ["mutants", rest @ ..] => mutants::run(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["soak", rest @ ..] => soak::run(rest),

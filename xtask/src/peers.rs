@@ -20,8 +20,9 @@ use crate::{root, target};
 const NODE: u32 = 20;
 /// How long one installation may take.
 const LIMIT: Duration = Duration::from_mins(15);
-/// The npm environments: one for the machine's Node, one with a newer Node of its own.
-const NODES: [&str; 2] = ["node", "node22"];
+/// The npm environments: one for the machine's Node, one with a newer Node of its own, one that drives
+/// a browser.
+const NODES: [&str; 3] = ["node", "node22", "browser"];
 /// The Python environments: the clients and the servers need different versions of `mcp`.
 const VENVS: [&str; 4] = ["client", "client2", "servers", "zulip"];
 
@@ -70,7 +71,9 @@ pub(crate) fn install() -> Result<()> {
     let npm = need("npm", &["npm"], || output(Command::new("npm").arg("--version")))?;
     let python = need("python3", &["python3", "python3-venv"], python_version)?;
     let git = need("git", &["git"], || output(Command::new("git").arg("--version")))?;
-    say(&format!("node {node}, npm {npm}, {python}, {git}"));
+    let browser =
+        need("chromium", &["chromium"], || output(Command::new("chromium").arg("--version")))?;
+    say(&format!("node {node}, npm {npm}, {python}, {git}, {browser}"));
 
     for kind in NODES {
         let manifests =

@@ -9,13 +9,14 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-use toolgate_audit::{Draft, RowKind};
+use toolgate_audit::{Draft, Hash, RowKind};
 use toolgate_control::{Control, Person, Role, View};
-use toolgate_gateway::{Clock, Gateway};
+use toolgate_gateway::{AuthFailures, Clock, Gateway};
 use toolgate_store::{Change, Store};
 
 use crate::fault::Fault;
 use crate::query::Query;
+use crate::sign_in_links::SignInLinks;
 use crate::streams::Streams;
 
 /// The dependencies of the API.
@@ -48,12 +49,18 @@ pub struct Admin {
     pub(crate) freezing: Mutex<()>,
     /// Open event streams.
     pub(crate) streams: Arc<Streams>,
+    /// Links that sign a person in to the console.
+    pub(crate) sign_in_links: SignInLinks,
 }
 
 /// An authorised request.
 pub(crate) struct Ask {
     pub(crate) admin: Arc<Admin>,
     pub(crate) who: Arc<Person>,
+    /// The SHA-256 of the person's token.
+    pub(crate) token: Hash,
+    /// `via` of the audit row; `None` for requests over HTTP.
+    pub(crate) via: Option<&'static str>,
     /// The path parameters of the route.
     pub(crate) params: Vec<(String, String)>,
     pub(crate) query: Query,
@@ -67,12 +74,34 @@ impl Admin {
     /// An API for what this control makes active.
     pub fn new(given: Given) -> Arc<Self> {
         let (turn, freezing) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { given, turn, freezing, streams: Arc::default() })
+        let (streams, sign_in_links) = (Arc::default(), SignInLinks::default());
+        Arc::new(Self { given, turn, freezing, streams, sign_in_links })
     }
 
     /// Whether these headers carry the token of a person who may view.
     pub fn may_look(&self, headers: &HeaderMap) -> bool {
-        self.person(headers).is_some_and(|who| who.may(Role::Viewer))
+        let token = token_of(headers);
+        token.and_then(|token| self.person(&token)).is_some_and(|who| who.may(Role::Viewer))
+    }
+
+    /// The person whose token has this SHA-256, if it is valid now.
+    pub fn person(&self, token: &Hash) -> Option<Arc<Person>> {
+        self.given.control.people().find_by_hash(token, self.now())
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        self.given.clock.now()
+    }
+
+    /// Counts, logs and records failed authentication.
+    pub fn auth_failures(&self) -> &AuthFailures {
+        self.gateway().admission().auth_failures()
+    }
+
+    /// Random bits; `None` if the system has none.
+    pub fn random_bits(&self) -> Option<[u8; 32]> {
+        (self.given.random)()
     }
 
     pub(crate) fn view(&self) -> Arc<View> {
@@ -87,23 +116,19 @@ impl Admin {
         self.given.control.gateway()
     }
 
-    pub(crate) fn now(&self) -> Timestamp {
-        self.given.clock.now()
-    }
-
     pub(crate) fn random(&self) -> Result<[u8; 32], Fault> {
         (self.given.random)()
             .ok_or_else(|| Fault::unavailable("the system provides no random bytes"))
     }
+}
 
-    pub(crate) fn person(&self, headers: &HeaderMap) -> Option<Arc<Person>> {
-        let mut values = headers.get_all(header::AUTHORIZATION).iter();
-        let (Some(value), None) = (values.next(), values.next()) else { return None };
-        let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
-        let token = token.trim_matches(' ');
-        let bearer = scheme.eq_ignore_ascii_case("bearer");
-        bearer.then(|| self.given.control.people().find(token, self.now())).flatten()
-    }
+/// The SHA-256 of the token in these headers.
+pub(crate) fn token_of(headers: &HeaderMap) -> Option<Hash> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    let bearer = scheme.eq_ignore_ascii_case("bearer");
+    bearer.then(|| Hash::of(token.trim_matches(' ').as_bytes()))
 }
 
 impl fmt::Debug for Admin {
@@ -124,7 +149,7 @@ impl Ask {
     /// Fails if the token was revoked, replaced or given other roles since the request arrived: its
     /// body may take a minute, and it may wait for its turn.
     pub(crate) fn check_person(&self) -> Result<(), Fault> {
-        let current = self.admin.person(&self.headers);
+        let current = self.admin.person(&self.token);
         let is_same = current.is_some_and(|current| current == self.who);
         if is_same { Ok(()) } else { Err(Fault::unauthorized()) }
     }
@@ -139,6 +164,7 @@ impl Ask {
     pub(crate) fn row(&self, message: &str) -> Draft {
         let mut row = Draft::new(RowKind::Admin, self.admin.now());
         row.person = Some(Arc::clone(&self.who.name));
+        row.via = self.via.map(Into::into);
         row.message = Some(message.into());
         row
     }

@@ -58,6 +58,21 @@ impl Fault {
         Self { status, code, message: message.into(), problems: Vec::new() }
     }
 
+    /// The HTTP status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The error, for people.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// All problems of a document.
+    pub fn problems(&self) -> &[Flaw] {
+        &self.problems
+    }
+
     /// 400: the request is invalid.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", message)

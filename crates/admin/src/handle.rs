@@ -3,6 +3,7 @@
 pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod clock;
+pub(crate) mod console;
 pub(crate) mod delegation;
 pub(crate) mod events;
 pub(crate) mod freeze;
@@ -15,4 +16,5 @@ pub(crate) mod revocation;
 pub(crate) mod servers;
 pub(crate) mod standing;
 pub(crate) mod status;
+pub(crate) mod tool;
 pub(crate) mod tools;

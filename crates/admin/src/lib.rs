@@ -5,7 +5,8 @@
 //! Handlers are under `handle/`, by subject.
 //!
 //! Invariant: no handler runs before the caller is identified as a person with the role of the
-//! route; the token of a grant is never accepted here.
+//! route; the token of a grant is never accepted here. The console calls the same routes in process
+//! (`in_process.rs`), with the same checks.
 //! Invariant: a change and its audit row, with the name of the person, are written in one
 //! transaction; the change is active before the answer is sent.
 //! Invariant: no secret is ever returned except a new token, once, to the person who created it.
@@ -15,6 +16,7 @@
 mod api;
 mod fault;
 mod handle;
+mod in_process;
 mod openapi;
 mod query;
 #[cfg(test)]
@@ -24,11 +26,13 @@ mod route;
 mod router;
 mod routes;
 mod secret;
+mod sign_in_links;
 mod streams;
 mod suggest;
 
 pub use api::{Admin, Given, Sessions};
 pub use fault::{Fault, Flaw};
+pub use in_process::Unanswered;
 pub use router::router;
 pub use routes::openapi;
 pub use secret::token;

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use tokio::time::timeout;
 use toolgate_gateway::{AuthFailureReason, Listener};
 
-use crate::api::{Admin, Ask};
+use crate::api::{Admin, Ask, token_of};
 use crate::fault::Fault;
 use crate::query::Query;
 use crate::reply::Answer;
@@ -21,7 +21,7 @@ use crate::route::Route;
 use crate::routes::ROUTES;
 
 /// The largest body: that of a policy.
-const MAX_BODY: usize = toolgate_policy::MAX_BYTES;
+pub(crate) const MAX_BODY: usize = toolgate_policy::MAX_BYTES;
 
 /// How long a body may take to arrive, in total.
 const BODY_READ: Duration = Duration::from_mins(1);
@@ -63,7 +63,9 @@ async fn answer(
     params: &RawPathParams,
     request: Request,
 ) -> Answer {
-    let Some(who) = admin.person(request.headers()) else {
+    let token = token_of(request.headers());
+    let found = token.and_then(|token| Some((token, admin.person(&token)?)));
+    let Some((token, who)) = found else {
         let has_one = request.headers().contains_key(header::AUTHORIZATION);
         let why = if has_one { AuthFailureReason::BadToken } else { AuthFailureReason::NoToken };
         let auth_failures = admin.gateway().admission().auth_failures();
@@ -89,7 +91,7 @@ async fn answer(
         None => Bytes::new(),
     };
     let headers = parts.headers;
-    let ask = Ask { admin, who, params, query, body, headers };
+    let ask = Ask { admin, who, token, via: None, params, query, body, headers };
     if let Err(fault) = ask.check_person() {
         let auth_failures = ask.admin.gateway().admission().auth_failures();
         auth_failures.refused(

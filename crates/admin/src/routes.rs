@@ -2,12 +2,14 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use toolgate_control::Role;
-use toolgate_control::{FreezeItem, GrantItem, PersonItem, PolicyItem, PolicyText, ServerItem};
+use toolgate_control::{
+    FreezeItem, GrantItem, PersonItem, Plan, PolicyItem, PolicyText, ServerItem, ToolDecision,
+};
 
 use crate::api::Ask;
 use crate::handle::{
-    approvals, audit, clock, delegation, events, freeze, grants, local, people, policies,
-    revocation, servers, standing, status, tools,
+    approvals, audit, clock, console, delegation, events, freeze, grants, local, people, policies,
+    revocation, servers, standing, status, tool, tools,
 };
 use crate::openapi::document;
 use crate::reply::{Answer, List, Listed, ok};
@@ -38,6 +40,8 @@ const AUDIT: &[(&str, &str)] = &[
     ("code", "only rows with this `error_code`"),
     ("since", "only rows of this time (RFC 3339) or later"),
     ("until", "only rows before this time"),
+    ("order", "`newest`: the newest rows first; then `next` is passed as `before`"),
+    ("before", "only rows before this `seq`"),
 ];
 
 fn shape<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -90,16 +94,20 @@ routes! {
         [PAGE] [] 200 [List<serde_json::Value>] tools::sessions;
     Get "/api/v1/tools" Viewer "Tools in the last lists of servers"
         [PAGE] [] 200 [List<tools::ToolItem>] tools::list;
-    Get "/api/v1/tools/{server}/{tool}" Viewer "One tool with its newest and its approved definition"
-        [&[]] [] 200 [tools::Review] tools::get;
+    Get "/api/v1/tools/{server}/{tool}" Viewer "One tool: its newest and its approved definition, its risk and why, the recommended rule"
+        [&[]] [] 200 [tool::Detail] tool::get;
     Post "/api/v1/tools/{server}/{tool}/approve" Admin "Approve the definition of a tool; 409 if it has another fingerprint by now"
         [&[]] [tools::ApprovalBody] 200 [tools::Review] tools::approve;
+    Post "/api/v1/tools/{server}/{tool}/call" Admin "Call a tool with the rights of a grant; the call is decided, counted and recorded as one of the grant, with the person"
+        [&[]] [tool::Called] 200 [tool::Messages] tool::call;
     Get "/api/v1/grants" Viewer "Grants"
         [PAGE] [] 200 [List<Listed<GrantItem>>] grants::list;
     Post "/api/v1/grants" Admin "Create a grant; its token is returned only here"
         [&[]] [grants::New] 201 [grants::Made] grants::create;
     Patch "/api/v1/grants/{id}" PolicyManager "Change a grant; anything but its policy needs the role `admin`"
         [&[]] [grants::Changes] 200 [GrantItem] grants::patch;
+    Get "/api/v1/grants/{id}/permissions" Viewer "What the policy of a grant decides about every tool that it can reach, before anything was used; empty without a policy"
+        [PAGE] [] 200 [List<ToolDecision>] grants::permissions;
     Post "/api/v1/grants/{id}/rotate" Admin "Replace the token of a grant; the old one stops working at once"
         [&[]] [] 200 [grants::Made] grants::rotate;
     Delete "/api/v1/grants/{id}" Admin "Revoke a grant"
@@ -130,6 +138,10 @@ routes! {
         [&[]] [policies::Rollback] 200 [policies::Applied] policies::rollback;
     Delete "/api/v1/policies/{name}" PolicyManager "Remove a policy that no grant uses"
         [&[]] [] 204 [] policies::remove;
+    Post "/api/v1/policies/{name}/check" Viewer "Check a document without storing it: its problems, and its own tests"
+        [&[]] [document] 200 [policies::CheckedDocument] policies::check;
+    Post "/api/v1/policies/{name}/plan" Viewer "What a document would change: decisions by grant and tool, and counters that start again"
+        [&[]] [document] 200 [Plan] policies::plan;
     Post "/api/v1/policies/{name}/explain" Viewer "Explain the decision of a policy about a call, with the remaining limits"
         [&[]] [policies::Asked] 200 [any] policies::explained;
     Get "/api/v1/approvals" Viewer "Held calls and their answers, the oldest first"
@@ -154,8 +166,12 @@ routes! {
         [&[]] [local::Wish] 200 [local::Wish] local::put;
     Post "/api/v1/clock/accept" Admin "Accept the current clock after it was far ahead; counters keep their values"
         [&[]] [clock::Wish] 200 [clock::Accepted] clock::accept;
+    Post "/api/v1/console/link" Viewer "Get a link that signs the caller in to the console; it works once, for 60 seconds"
+        [&[]] [] 201 [console::Made] console::link;
     Get "/api/v1/audit" Viewer "Audit rows, ascending"
         [AUDIT] [] 200 [List<serde_json::Value>] audit::list;
+    Get "/api/v1/audit/{call_id}" Viewer "All rows of one call, ascending"
+        [&[]] [] 200 [List<serde_json::Value>] audit::of_call;
     Get "/api/v1/events" Viewer "Audit rows as they are written (server-sent events); resumes after Last-Event-ID"
         [&[("after", "start after this `seq`")]] [] 200 [] events::stream;
 }

@@ -106,10 +106,19 @@ pub struct Grant {
     pub slots: StoreSlots,
     /// Whether a person tests a server with it: then it may list and do nothing else.
     pub is_trial: bool,
-    /// The person who calls with its rights, for `toolgate tool --as`.
-    pub acting: Option<Arc<str>>,
+    /// The person who calls with its rights.
+    pub acting: Option<Acting>,
     /// How its requests arrive, for the audit, if not over HTTP.
     pub via: Option<Arc<str>>,
+}
+
+/// A person who calls with the rights of a grant.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Acting {
+    /// Their name.
+    pub person: Arc<str>,
+    /// `via` of the calls: `cli` for `toolgate tool --as`, `console` for *Try it*.
+    pub via: &'static str,
 }
 
 /// Limits the concurrent requests of one grant to the store, so that one grant never fills the
@@ -261,7 +270,7 @@ impl Frozen {
 
 impl Grant {
     /// The same grant, with a person who calls with its rights.
-    pub(crate) fn with_acting(&self, person: Arc<str>) -> Self {
+    pub(crate) fn with_acting(&self, acting: Acting) -> Self {
         Self {
             id: self.id.clone(),
             label: Arc::clone(&self.label),
@@ -273,7 +282,7 @@ impl Grant {
             token: self.token,
             expires: self.expires,
             is_trial: self.is_trial,
-            acting: Some(person),
+            acting: Some(acting),
             ..Self::default()
         }
     }

@@ -55,6 +55,11 @@ impl AdminClient {
         Ok(Self { base, token, client, runtime })
     }
 
+    /// The address of the admin listener.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
     /// GETs a path.
     pub(crate) fn get(&self, path: &str) -> anyhow::Result<Value> {
         self.send(&Method::GET, path, None)

@@ -14,6 +14,7 @@ mod audit_filter;
 mod backup;
 mod catalog;
 mod client;
+mod console;
 mod demo;
 mod doctor;
 mod examples;
@@ -46,14 +47,15 @@ pub(crate) use catalog::{
 pub(crate) use client::{
     ClientArgs, ClientListArgs, ClientVerb, ConnectArgs, DisconnectArgs, EditArgs,
 };
+pub(crate) use console::ConsoleArgs;
 pub(crate) use demo::{DemoArgs, DemoServer, DemoVerb, OneCArgs};
 pub(crate) use doctor::DoctorArgs;
 pub(crate) use examples::{command, parse};
 pub(crate) use import::ImportArgs;
 pub(crate) use policy::{
     CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, PolicyApplyArgs, PolicyArgs, PolicyCheckOutput,
-    PolicyImportArgs, PolicyNameArgs, PolicyRollbackArgs, PolicyShowArgs, PolicyVerb, TestArgs,
-    TestOutput,
+    PolicyImportArgs, PolicyNameArgs, PolicyPlanArgs, PolicyRollbackArgs, PolicyShowArgs,
+    PolicyVerb, TestArgs, TestOutput,
 };
 pub(crate) use run::RunArgs;
 pub(crate) use scan::{ScanArgs, ScanOutput};
@@ -94,6 +96,8 @@ pub(crate) enum Verb {
     Run(RunArgs),
     /// Show the state of the running gateway on one screen, and what needs attention
     Status(StatusArgs),
+    /// Open the console in a browser: prints a link that signs you in once, within 60 seconds
+    Console(ConsoleArgs),
     /// Check a configuration file, or print its JSON Schema
     Config(ConfigArgs),
     /// Check, test, explain, format and import policies

@@ -20,6 +20,7 @@ mod clients;
 mod completions;
 mod config;
 mod config_source;
+mod console;
 mod data;
 mod demo;
 mod doctor;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Verb::Serve(args) => serve::run(&args),
         Verb::Run(args) => return run::run(&args),
         Verb::Status(args) => status::run(&args),
+        Verb::Console(args) => console::run(&args),
         Verb::Config(args) => config::run(&args),
         Verb::Policy(args) => policy::run(&args),
         Verb::Audit(args) => audit::run(&args),

@@ -13,6 +13,7 @@ mod import;
 mod junit;
 mod known;
 mod manage;
+mod plan;
 mod preflight;
 mod problems;
 mod sarif;
@@ -39,6 +40,7 @@ pub(crate) fn run(args: &PolicyArgs) -> anyhow::Result<Done> {
         PolicyVerb::Apply(args) => manage::apply(args),
         PolicyVerb::Remove(args) => manage::remove(args),
         PolicyVerb::Rollback(args) => manage::rollback(args),
+        PolicyVerb::Plan(args) => plan::run(args),
         PolicyVerb::Check(args) => check::run(args),
         PolicyVerb::Test(args) => test::run(args),
         PolicyVerb::Explain(args) => explain::run(args),

@@ -186,7 +186,7 @@ async fn serve(
 
     let ready = Arc::new(AtomicBool::new(false));
     let serving = TaskTracker::new();
-    let api = toolgate_admin::router(Arc::clone(&admin));
+    let api = api::router(&admin, &bound);
     let front = Front::start().context("cannot start the thread that accepts connections")?;
     let behind = Behind {
         gateway: &gateway,

@@ -56,6 +56,8 @@ mod children;
 mod clients;
 #[path = "e2e/commands.rs"]
 mod commands;
+#[path = "e2e/console.rs"]
+mod console;
 #[path = "e2e/demo.rs"]
 mod demo;
 #[path = "e2e/disk.rs"]

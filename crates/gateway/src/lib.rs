@@ -29,9 +29,10 @@ pub use downstream::streams::EventId;
 pub use gateway::{AgentSessions, Gateway, NotListed, NotOpened};
 pub use inspect::definitions::{KnownDefinition, NotApprovable};
 pub use inspect::known::{KnownServer, KnownTool};
+pub use inspect::person_call::{NotCalled, PersonCall};
 pub use inspect::resolve::{ResolvedTool, built_in_class};
 pub use toolgate_admission::access::{
-    Access, ActivePolicy, Approvers, Frozen, Grant, GrantedException, IN_BAND, LastUse,
+    Access, Acting, ActivePolicy, Approvers, Frozen, Grant, GrantedException, IN_BAND, LastUse,
 };
 pub use toolgate_admission::admit::{Admission, ArgumentRecording, Refresh, RefreshError};
 pub use toolgate_admission::auth_failures::{AuthFailureReason, AuthFailures, Listener, Peer};

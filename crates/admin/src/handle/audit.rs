@@ -1,9 +1,9 @@
 //! `GET /api/v1/audit`.
 
 use axum::http::header;
-use axum::response::IntoResponse as _;
+use axum::response::{IntoResponse as _, Response};
 use jiff::Timestamp;
-use toolgate_audit::{Decision, Row, RowKind};
+use toolgate_audit::{CallId, Decision, Row, RowKind};
 use toolgate_store::RowQuery;
 
 use crate::api::Ask;
@@ -34,8 +34,15 @@ fn row_query(query: &Query) -> Result<RowQuery, Fault> {
         let words: Vec<&str> = Decision::ALL.iter().map(|decision| decision.as_str()).collect();
         Fault::bad_request(format!("`decision` must be one of {}", words.join(", ")))
     })?;
+    let newest_first = match query.text("order") {
+        None => false,
+        Some("newest") => true,
+        Some(_) => return Err(Fault::bad_request("`order` must be `newest`")),
+    };
     Ok(RowQuery {
         after: query.number("after")?.unwrap_or(0),
+        before: query.number("before")?,
+        newest_first,
         limit,
         grant: text("grant"),
         tool: text("tool"),
@@ -47,7 +54,6 @@ fn row_query(query: &Query) -> Result<RowQuery, Fault> {
         code: text("code"),
         since: time("since")?,
         until: time("until")?,
-        ..RowQuery::default()
     })
 }
 
@@ -57,12 +63,33 @@ pub(crate) async fn list(ask: Ask) -> Answer {
     let rows = store.rows(page.clone()).await?;
     let mut next = None;
     if let Some(last) = rows.last().filter(|_| rows.len() == page.limit) {
-        (page.after, page.limit) = (last.seq, 1);
+        if page.newest_first {
+            page.before = Some(last.seq);
+        } else {
+            page.after = last.seq;
+        }
+        page.limit = 1;
         next = (!store.rows(page).await?.is_empty()).then_some(last.seq);
     }
-    // Rows are returned in their canonical form, as they are hashed.
+    Ok(rows_page(&rows, next))
+}
+
+/// The rows of one call.
+pub(crate) async fn of_call(ask: Ask) -> Answer {
+    let id = ask.param("call_id");
+    let unknown = || Fault::not_found(format!("there is no call `{id}`"));
+    let call = CallId::parse(id).map_err(|_| unknown())?;
+    let rows = ask.admin.store().call_rows(call).await?;
+    if rows.is_empty() {
+        return Err(unknown());
+    }
+    Ok(rows_page(&rows, None))
+}
+
+/// Rows are returned in their canonical form, as they are hashed.
+fn rows_page(rows: &[Row], next: Option<u64>) -> Response {
     let items: Vec<String> = rows.iter().map(Row::to_json).collect();
     let next = next.map_or_else(|| "null".to_owned(), |next| format!("\"{next}\""));
     let body = format!("{{\"items\":[{}],\"next\":{next}}}", items.join(","));
-    Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
+    ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }

@@ -103,6 +103,18 @@ pub(crate) async fn list(ask: Ask) -> Answer {
     page(items.into_iter().map(|item| Listed { frozen: frozen(&item), item }).collect(), &ask.query)
 }
 
+/// What the policy of a grant decides about every tool that it can reach.
+pub(crate) async fn permissions(ask: Ask) -> Answer {
+    let view = ask.admin.view();
+    let grant = find(&view, ask.param("id"))?;
+    let policy = grant.policy.as_deref().and_then(|name| view.in_force.get(name));
+    let control = &ask.admin.given.control;
+    let decisions = policy
+        .map(|active| control.decisions(&active.policy, Some(grant), ask.admin.now()))
+        .unwrap_or_default();
+    page(decisions, &ask.query)
+}
+
 pub(crate) async fn create(ask: Ask) -> Answer {
     let new: New = ask.json()?;
     let (view, now) = (ask.admin.view(), ask.admin.now());

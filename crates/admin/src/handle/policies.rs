@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use toolgate_audit::RowKind;
-use toolgate_control::{Finding, Origin, PolicyItem, PolicyText, View};
+use toolgate_control::{Finding, NotAccepted, Origin, PolicyItem, PolicyText, ToolDecision, View};
 use toolgate_gateway::ActivePolicy;
 use toolgate_policy::{
     Call, Class, Explanation, Identity, LimitState, SessionFacts, explain, limits,
@@ -90,6 +90,21 @@ pub(crate) struct Applied {
     problems: Vec<Flaw>,
 }
 
+/// A document after its check.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "CheckedPolicy")]
+pub(crate) struct CheckedDocument {
+    /// Whether it could be stored.
+    valid: bool,
+    /// Whether it is rejected only because its own tests fail.
+    fails_tests: bool,
+    /// Errors and warnings: `code`, `severity`, `line`, `column`, `message`, `hint`.
+    #[schemars(with = "Vec<serde_json::Value>")]
+    problems: Vec<Finding>,
+    /// What it decides about every known tool, if it is valid.
+    tools: Vec<ToolDecision>,
+}
+
 /// The servers and tools that policies are checked against.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct KnownTools {
@@ -140,6 +155,36 @@ pub(crate) async fn list(ask: Ask) -> Answer {
 
 pub(crate) async fn get(ask: Ask) -> Answer {
     ok(find(&ask.admin.view(), ask.param("name"))?)
+}
+
+/// Checks a document and runs its tests, without storing it.
+pub(crate) async fn check(ask: Ask) -> Answer {
+    let (name, text) = (ask.param("name"), text(&ask)?);
+    check_name(name)?;
+    ok(&match ask.admin.given.control.check_policy(name, text).await {
+        Ok(accepted) => CheckedDocument {
+            valid: true,
+            fails_tests: false,
+            problems: accepted.warnings,
+            tools: ask.admin.given.control.decisions(&accepted.policy, None, ask.admin.now()),
+        },
+        Err(NotAccepted::Rejected(rejected)) => CheckedDocument {
+            valid: false,
+            fails_tests: rejected.fails_tests,
+            problems: rejected.findings,
+            tools: Vec::new(),
+        },
+        Err(error @ NotAccepted::Aborted) => return Err(error.into()),
+    })
+}
+
+/// What a document would change, without storing it.
+pub(crate) async fn plan(ask: Ask) -> Answer {
+    let (name, text) = (ask.param("name"), text(&ask)?);
+    check_name(name)?;
+    let control = &ask.admin.given.control;
+    let accepted = control.check_policy(name, text).await?;
+    ok(&control.plan(name, &accepted.policy, ask.admin.now()))
 }
 
 pub(crate) async fn put(ask: Ask) -> Answer {

@@ -44,11 +44,11 @@ pub(crate) struct Review {
     #[serde(flatten)]
     tool: ToolItem,
     /// The newest definition as its server wrote it, if it has at most 64 KiB.
-    definition: Option<String>,
+    source: Option<String>,
     /// The fingerprint of the definition that may be used: the approved one, else the first one.
     approved: Option<String>,
-    /// That definition.
-    approved_definition: Option<String>,
+    /// That definition as its server wrote it.
+    approved_source: Option<String>,
 }
 
 /// The definition that is approved.
@@ -75,7 +75,7 @@ impl ToolItem {
 }
 
 impl Review {
-    fn of(known: &KnownDefinition) -> Self {
+    pub(super) fn of(known: &KnownDefinition) -> Self {
         let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
         Self {
             tool: ToolItem::of(KnownTool {
@@ -85,9 +85,9 @@ impl Review {
                 fingerprint: known.facts.fingerprint,
                 quarantine: known.quarantine.clone(),
             }),
-            definition: text(&known.facts.definition),
+            source: text(&known.facts.definition),
             approved: known.approved.map(|hash| hash.to_string()),
-            approved_definition: text(&known.approved_definition),
+            approved_source: text(&known.approved_definition),
         }
     }
 }
@@ -96,18 +96,6 @@ pub(crate) async fn list(ask: Ask) -> Answer {
     let gateway = &ask.admin.gateway();
     gateway.list_unlisted_servers().await;
     page(gateway.known_tools().into_iter().map(ToolItem::of).collect(), &ask.query)
-}
-
-/// The definitions of one tool: one of a server; programs that dial in may define several.
-pub(crate) async fn get(ask: Ask) -> Answer {
-    let (server, tool) = (ask.param("server"), ask.param("tool"));
-    let known = ask.admin.gateway().definitions(server, tool);
-    // A quarantined one first: it is the one to review.
-    let reviewed = known.iter().find(|it| it.quarantine.is_some()).or_else(|| known.first());
-    match reviewed {
-        Some(known) => ok(&Review::of(known)),
-        None => Err(unknown_tool(server, tool)),
-    }
 }
 
 /// Approves the definition that has this fingerprint.
@@ -148,7 +136,7 @@ pub(crate) async fn approve(ask: Ask) -> Answer {
     }
 }
 
-fn unknown_tool(server: &str, tool: &str) -> Fault {
+pub(super) fn unknown_tool(server: &str, tool: &str) -> Fault {
     Fault::not_found(format!("there is no tool `{tool}` of `{server}` in any list"))
 }
 

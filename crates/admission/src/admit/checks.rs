@@ -6,10 +6,13 @@ use jiff::Timestamp;
 use toolgate_policy::{Effect, UNUSED};
 
 use super::Admission;
-use crate::access::{Access, ActivePolicy, Grant};
+use crate::access::{Access, Acting, ActivePolicy, Grant};
 use crate::call_context::CallContext;
 use crate::delegation::Delegations;
 use crate::start_denied::StartDenied;
+
+/// `via` of calls of `toolgate tool --as`.
+const CLI: &str = "cli";
 
 impl Admission {
     /// The grant of a request with this token, or without one.
@@ -28,7 +31,15 @@ impl Admission {
     fn delegated(&self, access: &Access, token: &str, now: Timestamp) -> Option<Arc<Grant>> {
         let delegation = self.delegations.find(token, now)?;
         let grant = access.of_label(&delegation.grant).filter(|grant| !grant.has_expired(now))?;
-        Some(Arc::new(grant.with_acting(delegation.person)))
+        let acting = Acting { person: delegation.person, via: CLI };
+        Some(Arc::new(grant.with_acting(acting)))
+    }
+
+    /// The grant of this label, for a person who calls with its rights; `None` if it has ended.
+    pub fn acting(&self, label: &str, acting: Acting) -> Option<Arc<Grant>> {
+        let (access, now) = (self.access.load(), self.clock.now());
+        let grant = access.of_label(label).filter(|grant| !grant.has_expired(now))?;
+        Some(Arc::new(grant.with_acting(acting)))
     }
 
     /// Persons who call with the rights of a grant.

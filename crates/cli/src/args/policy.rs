@@ -36,6 +36,11 @@ pub(crate) enum PolicyVerb {
     Remove(PolicyNameArgs),
     /// Make an earlier version of a policy active again
     Rollback(PolicyRollbackArgs),
+    /// Show what a document would change: decisions by grant and tool, and counters that start again
+    ///
+    /// Decisions are compared for a call without arguments and before anything was used. Nothing is
+    /// stored. Exits with 0 without differences and with 1 if there are some.
+    Plan(PolicyPlanArgs),
     /// Check policies, and print every error and warning
     ///
     /// Exits with 1 if a document has an error, with 0 if it has only warnings.
@@ -107,6 +112,21 @@ pub(crate) struct PolicyRollbackArgs {
     #[command(flatten)]
     pub(crate) admin: AdminArgs,
     /// How to write the result
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: OneOutput,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PolicyPlanArgs {
+    /// The new document; `-` is stdin
+    #[arg(value_name = "NEW")]
+    pub(crate) file: PathBuf,
+    /// The policy that it would replace [default: the only policy of toolgate.yaml and the store]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
 }

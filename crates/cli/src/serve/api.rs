@@ -1,7 +1,8 @@
-//! Wires the gateway, its control and the admin API.
+//! Wires the gateway, its control, the admin API and the console.
 
 use std::sync::Arc;
 
+use axum::Router;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
@@ -9,6 +10,7 @@ use tokio_util::task::TaskTracker;
 use toolgate_admin::{Admin, Given};
 use toolgate_audit::{ArgumentHashKey, Hash};
 use toolgate_config::Config;
+use toolgate_console::{Console, ConsoleSettings};
 use toolgate_control::{AddedServers, Control, agent_sessions};
 use toolgate_gateway::{Admission, Gateway, Metrics};
 use toolgate_store::Store;
@@ -61,6 +63,12 @@ pub(crate) fn control(
         stop: parts.stop.clone(),
     });
     Ok((control, admin))
+}
+
+/// The paths of the admin listener: the API and the console.
+pub(crate) fn router(admin: &Arc<Admin>, bound: &Bound) -> Router {
+    let console = Console::new(Arc::clone(admin), ConsoleSettings { https: bound.is_https() });
+    toolgate_admin::router(Arc::clone(admin)).merge(toolgate_console::router(console))
 }
 
 /// The items of the list of sessions.

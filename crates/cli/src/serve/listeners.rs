@@ -224,6 +224,11 @@ impl Bound {
         self.line(self.tls.as_ref().map(|tls| Hash(tls.fingerprint()).to_string()))
     }
 
+    /// Whether the listeners use TLS.
+    pub(crate) fn is_https(&self) -> bool {
+        self.tls.is_some()
+    }
+
     fn line(&self, certificate: Option<String>) -> String {
         let line = ReadyLine {
             ready: true,

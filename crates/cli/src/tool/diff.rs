@@ -31,8 +31,8 @@ pub(super) fn run(args: &ToolShowArgs) -> anyhow::Result<Done> {
 /// What differs; `None` if there is nothing to compare with. A tool that was never approved is
 /// compared with nothing.
 fn changes(tool: &Value) -> Option<Vec<FieldChange>> {
-    let new = text(tool, "definition")?;
-    let old = match (text(tool, "approved_definition"), text(tool, "approved")) {
+    let new = text(tool, "source")?;
+    let old = match (text(tool, "approved_source"), text(tool, "approved")) {
         (Some(old), _) => old,
         (None, None) => "{}",
         (None, Some(_)) => return None,
@@ -58,7 +58,7 @@ fn for_people(named: &str, tool: &Value, changes: Option<&[FieldChange]>) -> Str
             }
         }
     }
-    for found in text(tool, "definition").map(hidden_text).unwrap_or_default() {
+    for found in text(tool, "source").map(hidden_text).unwrap_or_default() {
         out.push_str(&format!(
             "hidden text: {} in `{}`: {}\n",
             found.kind, found.field, found.shown

@@ -206,9 +206,7 @@ impl AgentSession {
     /// with the rights of the grant.
     pub(crate) fn is_of(&self, caller: &Grant) -> bool {
         let grant = self.grant();
-        grant.label == caller.label
-            && grant.token == caller.token
-            && self.sender.person == caller.acting
+        grant.label == caller.label && grant.token == caller.token && grant.acting == caller.acting
     }
 
     /// The sender of its requests, for decisions and for the audit.

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use toolgate_admission::access::Grant;
+use toolgate_admission::access::{Acting, Grant};
 
 use super::{Gateway, NotOpened};
 use crate::downstream::agent::{AgentSession, public};
@@ -25,7 +25,7 @@ pub(super) type ImplicitSessions = HashMap<Key, (Weak<AgentSession>, Arc<Clients
 pub(super) struct Key {
     grant: Arc<str>,
     /// The person who calls with the rights of the grant.
-    person: Option<Arc<str>>,
+    acting: Option<Acting>,
     endpoint: Endpoint,
     /// The value of the header `Toolgate-Session`.
     session: Option<String>,
@@ -43,7 +43,7 @@ impl Gateway {
     ) -> Result<ImplicitSession, NotOpened> {
         let key = Key {
             grant: Arc::clone(&caller.label),
-            person: caller.acting.clone(),
+            acting: caller.acting.clone(),
             endpoint: endpoint.clone(),
             session: client.session.map(str::to_owned),
             opening: opening(client.claims),

@@ -40,9 +40,6 @@ pub(crate) struct Opening {
     pub(crate) aggregate: &'static dyn Aggregate,
 }
 
-/// `via` of calls that a person makes with the rights of a grant.
-const CLI: &str = "cli";
-
 impl AgentSession {
     pub(crate) fn new(
         opening: Opening,
@@ -54,8 +51,9 @@ impl AgentSession {
         let client = std::str::from_utf8(&params).ok().and_then(|params| {
             Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
         });
-        let person = grant.acting.clone();
-        let via = if person.is_some() { CLI.into() } else { endpoint.via(&grant) };
+        let person = grant.acting.as_ref().map(|acting| Arc::clone(&acting.person));
+        let acting = grant.acting.as_ref();
+        let via = acting.map_or_else(|| endpoint.via(&grant), |acting| acting.via.into());
         let is_implicit = implicit.is_some();
         let agent_session = implicit.unwrap_or_else(|| public(&id));
         Arc::new(Self {

@@ -1,0 +1,48 @@
+// What every page does: local times, copying, questions before dangerous forms.
+
+/** Shows times in the reader's own zone; UTC stays in the title. */
+export function localTimes(root) {
+  const format = new Intl.DateTimeFormat(document.documentElement.lang, {
+    year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit",
+  });
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    const date = new Date(time.dateTime);
+    if (!Number.isNaN(date.getTime())) time.textContent = format.format(date);
+  }
+}
+
+/** Shows the buttons that need scripts. */
+export function enable(root) {
+  for (const button of root.querySelectorAll("[data-copy], button.inherit")) button.hidden = false;
+  for (const hint of root.querySelectorAll(".needs-script")) hint.hidden = true;
+  localTimes(root);
+}
+
+async function copy(button) {
+  const source = document.getElementById(button.dataset.copy);
+  if (!source) return;
+  await navigator.clipboard.writeText(source.textContent);
+  const before = button.textContent;
+  button.textContent = document.body.dataset.copied;
+  setTimeout(() => { button.textContent = before; }, 1500);
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (button) copy(button);
+});
+
+document.addEventListener("submit", (event) => {
+  const question = event.target.dataset.confirm;
+  if (question && !window.confirm(question)) event.preventDefault();
+});
+
+document.addEventListener("keydown", (event) => {
+  const menu = document.querySelector("details.menu[open]");
+  if (menu && event.key === "Escape") {
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  }
+});
+
+enable(document);

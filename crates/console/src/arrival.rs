@@ -1,0 +1,121 @@
+//! A request before its sign-in is known: cookies, language, form.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::{RawPathParams, Request};
+use axum::http::{HeaderMap, Method, header};
+use bytes::Bytes;
+use tokio::time::timeout;
+use toolgate_audit::Hash;
+use toolgate_gateway::Peer;
+
+use crate::console::Console;
+use crate::cookies;
+use crate::fields::Fields;
+use crate::problem::Problem;
+use crate::texts::Language;
+use crate::visit::Visit;
+
+/// The largest body: the form of a policy, in which each byte may take three characters.
+const MAX_BODY: usize = 3 * toolgate_policy::MAX_BYTES + 64 * 1024;
+/// How long a body may take to arrive, in total.
+const BODY_READ: Duration = Duration::from_mins(1);
+/// A request before its sign-in is known.
+pub(crate) struct Arrival {
+    pub(crate) console: Arc<Console>,
+    pub(crate) method: Method,
+    pub(crate) language: Language,
+    pub(crate) theme: &'static str,
+    pub(crate) here: String,
+    pub(crate) params: Vec<(String, String)>,
+    pub(crate) query: Fields,
+    pub(crate) form: Fields,
+    pub(crate) headers: HeaderMap,
+    pub(crate) address: Option<IpAddr>,
+}
+
+impl Arrival {
+    pub(crate) async fn read(
+        console: Arc<Console>,
+        params: &RawPathParams,
+        request: Request,
+        (language, theme): (Language, &'static str),
+    ) -> Result<Self, Problem> {
+        let params: Vec<_> =
+            params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let address = request.extensions().get().map(|Peer(address)| *address);
+        let (parts, body) = request.into_parts();
+        let body = if parts.method == Method::GET { Bytes::new() } else { read(body).await? };
+        let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let is_form =
+            kind.is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
+        Ok(Self {
+            console,
+            language,
+            theme,
+            here: parts.uri.path_and_query().map_or("/", |it| it.as_str()).to_owned(),
+            query: Fields::read(parts.uri.query().unwrap_or_default().as_bytes()),
+            form: if is_form { Fields::read(&body) } else { Fields::default() },
+            method: parts.method,
+            headers: parts.headers,
+            params,
+            address,
+        })
+    }
+
+    /// The visit of the person whose cookie this request carries.
+    pub(crate) fn visit(self) -> Option<Visit> {
+        let cookie = cookies::sign_in(&self.headers, self.console.settings.https)?;
+        let cookie = Hash::of(cookie.as_bytes());
+        let now = self.console.admin.now();
+        let signed_in = self.console.sign_ins.lock().touch(&cookie, now)?;
+        let Some(who) = self.console.admin.person(&signed_in.token) else {
+            self.console.sign_ins.lock().end(&cookie);
+            return None;
+        };
+        Some(Visit {
+            who,
+            token: signed_in.token,
+            cookie,
+            csrf: signed_in.csrf,
+            console: self.console,
+            language: self.language,
+            theme: self.theme,
+            here: self.here,
+            params: self.params,
+            query: self.query,
+            form: self.form,
+            headers: self.headers,
+        })
+    }
+}
+
+async fn read(body: Body) -> Result<Bytes, Problem> {
+    match timeout(BODY_READ, to_bytes(body, MAX_BODY)).await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(_)) | Err(_) => Err(Problem::TooLarge),
+    }
+}
+
+/// The language: `?lang=`, then the language chosen before, then that of the browser.
+pub(crate) fn language_of(request: &Request) -> Language {
+    let headers = request.headers();
+    let asked = Fields::read(request.uri().query().unwrap_or_default().as_bytes());
+    let accepted = headers.get(header::ACCEPT_LANGUAGE).and_then(|value| value.to_str().ok());
+    Language::of_tag(asked.text("lang"))
+        .or_else(|| cookies::language(headers).and_then(Language::of_tag))
+        .or_else(|| accepted.and_then(Language::accepted))
+        .unwrap_or_default()
+}
+
+/// The theme that was chosen.
+pub(crate) fn theme_of(headers: &HeaderMap) -> &'static str {
+    match cookies::theme(headers) {
+        Some("dark") => "dark",
+        Some("light") => "light",
+        _ => "",
+    }
+}

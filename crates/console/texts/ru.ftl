@@ -1,0 +1,542 @@
+# Frame
+skip = Перейти к содержимому
+copied = Скопировано
+nav-label = Главное меню
+nav-overview = Обзор
+nav-approvals = Подтверждения
+nav-servers = Серверы
+nav-tools = Инструменты
+nav-policies = Политики
+nav-grants = Доступы
+nav-people = Люди
+nav-sessions = Сеансы
+nav-audit = Аудит
+nav-catalog = Каталог
+mode-label = Режим
+mode-what = Кто может вызывать и применяются ли правила
+mode-local = локальный: без токена
+mode-shadow = наблюдение
+mode-enforce = правила действуют
+mode-closed = закрыт: нет доступов
+freeze-all = Заморозить всё
+freeze-all-sure = Остановить все вызовы всех агентов, пока вы не снимете заморозку?
+unfreeze-all = Разморозить всё
+freeze = Заморозить
+frozen = заморожено
+menu-person = Учётная запись
+language = Язык
+theme = Тема
+theme-light = Светлая
+theme-dark = Тёмная
+sign-out = Выйти
+banner-frozen-all = Всё заморожено: агенты не могут ничего вызвать.
+banner-frozen-grant = Доступ «{ $value }» заморожен.
+banner-frozen-server = Сервер «{ $value }» заморожен.
+banner-frozen-session = Сеанс «{ $value }» заморожен.
+banner-reload = Последнее изменение toolgate.yaml отклонено; действует прежняя конфигурация.
+banner-not-recorded = Аудит выключен: вызовы не записываются.
+banner-broken-policy = Политику «{ $value }» нельзя применить; её доступам запрещено всё.
+
+# Sign-in
+login-title = Вход
+login-what = Введите личный токен. Токен первого администратора лежит в файле admin.token папки данных.
+login-token = Токен
+login-button = Войти
+login-hint = На машине с toolgate можно войти командой:
+login-wrong = Токен не подходит. Возможно, он отозван, заменён или истёк.
+login-as = Войти как { $value }
+login-link-what = Ссылка действует один раз. Подтвердите, что открыли её сами.
+login-link-ended = Ссылка больше не действует. Она работает один раз и 60 секунд.
+again-title = Открываем страницу
+again-open = Открыть
+problem-signed-out = Вы вышли
+problem-forged = Форма не принята; откройте страницу заново и повторите
+problem-too-large = Запрос слишком большой или слишком медленный
+problem-not-found = Такой страницы нет
+problem-refused = Не выполнено
+problem-internal = Ошибка в toolgate; пожалуйста, сообщите о ней
+
+# Words
+all = все
+none = нет
+never = никогда
+never-used = не использовался
+ago = { $value } назад
+active = действует
+revoked = отозван
+expired = истёк
+file = файл
+file-what = Задано в toolgate.yaml; меняйте там
+built-in = встроенная
+required = обязательно
+you = (вы)
+create = Создать
+save = Сохранить
+cancel = Отмена
+remove = Удалить
+test = Проверить
+rotate = Заменить токен
+revoke = Отозвать
+restore = Восстановить
+attach = Назначить
+copy = Копировать
+search = Поиск
+filter = Отобрать
+filter-reset = Сбросить
+actions = Действия
+approve = Подтвердить
+deny = Запретить
+rotate-sure = Заменить токен «{ $value }»? Старый перестанет работать сразу.
+revoke-sure = Отозвать «{ $value }»? Токен перестанет работать сразу.
+span-seconds = { $n } с
+span-minutes = { $n } мин
+span-hours = { $n } ч
+
+# Fields
+field-name = Имя
+field-label = Метка
+field-policy = Политика
+field-policies = Политики
+field-hash = Хеш содержания
+field-identity = От имени
+field-person = Человек
+field-client = Клиент
+field-via = Через
+field-session = Сеанс
+field-class = Класс риска
+field-level = Уровень
+field-approval = Подтверждение
+field-grant = Доступ
+field-server = Сервер
+field-tool = Инструмент
+field-state = Состояние
+field-decision = Решение
+field-rule = Правило
+field-code = Код ошибки
+field-outcome = Итог
+field-effect = Эффект
+field-counters = Счётчики
+field-argument-names = Имена аргументов
+field-arguments = Аргументы
+field-upstream = Время сервера
+field-total = Всё время
+field-message = Сообщение
+field-count = Количество
+field-time = Время
+field-kind = Вид
+field-who = Кто
+field-what = Что
+field-detail = Подробности
+field-roles = Роли
+field-groups = Группы
+field-expires = Истекает
+field-last-use = Последний вызов
+field-created = Создано
+field-version = Версия
+field-base = База
+field-host = Узел
+field-queue = Очередь
+field-in-flight = В работе
+field-last-answer = Последний ответ
+field-agent-sessions = Сеансы агентов
+field-open-calls = Вызовы в работе
+field-uptime = Работает
+field-fingerprint = Отпечаток
+field-digest = Дайджест
+all-classes = Все классы
+all-servers = Все серверы
+all-states = Все состояния
+all-kinds = Все виды
+all-decisions = Все решения
+
+# Risk
+class-read = чтение
+class-write = запись
+class-execute = выполнение
+class-destructive = разрушение
+class-financial = деньги
+class-other = прочее
+class-read-what = Возвращает данные и ничего не меняет.
+class-write-what = Создаёт или меняет что-либо.
+class-execute-what = Выполняет код, команды или запросы.
+class-destructive-what = Удаляет безвозвратно.
+class-financial-what = Двигает деньги или создаёт обязанность платить.
+class-other-what = Из описания неясно, что он делает.
+level-low = низкий риск
+level-medium = средний риск
+level-high = высокий риск
+level-critical = критический риск
+label-reads-private = читает личные данные
+label-ingests-untrusted = получает чужой текст
+label-sends-out = отправляет данные наружу
+effect-allow = разрешено
+effect-hold = спрашивает человека
+effect-deny = запрещено
+effect-hide = скрыто
+decision-allow = разрешено
+decision-deny = запрещено
+decision-hide = скрыто
+decision-hold = ждёт человека
+decision-shadow-deny = было бы запрещено
+decision-shadow-hold = ждало бы человека
+kind-intent = вызов
+kind-outcome = итог
+kind-denied = отказ
+kind-held = ожидание
+kind-approval = подтверждение
+kind-refused = отказ во входе
+kind-admin = изменение
+kind-policy = политика
+kind-session = сеанс
+kind-drift = смена описания
+story-intent = Вызов допущен
+story-outcome = Вызов завершён
+story-denied = Вызов отклонён; ничего не отправлено
+story-held = Вызов ждёт человека
+story-approval = Человек ответил
+story-refused = Во входе отказано
+story-admin = Человек что-то изменил
+story-policy = Политика вступила в силу
+story-session = Событие сеанса
+story-drift = Описание изменилось
+state-ready = готов
+state-starting = запускается
+state-failed = сбой
+state-backing_off = пауза после сбоя
+state-never_used = ещё не использовался
+session-active = на связи
+session-disconnected = нет связи
+session-anonymous = не представился
+session-conflict = две программы с одним id
+tool-listed = в списке
+tool-quarantined = в карантине
+approval-pending = ждёт
+approval-approved = подтверждено
+approval-denied = запрещено
+approval-expired = истекло
+approval-consumed = использовано
+
+# Overview
+overview-state = Состояние
+overview-cut = Вызовов больше, чем читает эта страница: на графиках последние 8000 строк.
+tile-calls = Вызовы
+tile-last-hour = за последний час
+tile-denied = Отказы
+tile-denied-show = Показать отказы
+tile-pending = Ждут подтверждения
+tile-pending-show = Открыть список
+tile-audit = Строк аудита
+tile-checkpoint = подписано до { $value },
+tile-no-checkpoint = ещё не подписано
+chart-calls = Вызовы в минуту
+chart-calls-what = Вызовы в минуту за последний час по решениям; шкала до { $n }
+chart-empty = За последний час вызовов не было. Подключите агента к
+chart-latency = Задержка
+chart-latency-empty = За последний час ни один вызов не завершился.
+chart-axis = 60 минут, новые справа
+top-tools = Частые инструменты
+top-tools-empty = Здесь появятся инструменты, которые вызывают чаще всего.
+top-denials = Частые отказы
+top-denials-empty = За последний час отказов не было.
+policy-broken = нельзя применить
+
+# Servers
+servers-empty = Серверов пока нет.
+servers-empty-long = Серверов пока нет. Добавьте сервер ниже или выполните toolgate import с конфигурацией вашего MCP-клиента.
+servers-add = Добавить сервер
+servers-command = Команда, URL или запись из mcpServers
+servers-look = Посмотреть перед добавлением
+servers-confirm = Добавить этот сервер
+servers-preview = Добавить сервер «{ $value }»?
+servers-preview-what = toolgate выполнит ровно это с правами своего пользователя и получит список инструментов:
+servers-secrets = Секреты только ссылками:
+servers-remove-sure = Удалить сервер «{ $value }»?
+servers-not-listed = список ещё не получен; проверьте сервер
+servers-no-command = укажите команду или URL
+servers-bad-entry = это не объект JSON
+servers-bad-quotes = кавычка не закрыта
+
+# Tools
+tools-search = Имя инструмента или сервера
+tools-empty = Инструментов пока нет: сначала нужен список сервера.
+tools-no-match = Ничего не найдено.
+tools-unlisted = Список ещё не получен: { $value }
+tool-what = Что он делает
+tool-no-description = Сервер не дал описания.
+tool-parameters = Параметры
+tool-why = Риск и почему
+tool-confidence = уверенность { $value }
+tool-loop = Что может пойти не так
+tool-recommended = Рекомендуемое правило
+tool-apply = Применить к политике…
+tool-who = Кто может вызвать сейчас
+tool-nobody = Доступов нет.
+tool-recent = Последние вызовы
+tool-no-calls = Его ещё не вызывали.
+tool-definition = Описание полностью
+quarantine-what = Описание новое или изменилось после одобрения. Агенты его не видят и не могут вызвать.
+quarantine-approve = Одобрить это описание
+try-title = Попробовать
+try-what = Вызов проходит политику доступа, расходует его счётчики и записывается с вашим именем.
+try-as = С правами доступа
+try-no-grant = Нет доступа, с которым вызвать.
+try-call = Вызвать
+try-raw = Исходные сообщения
+try-request = Запрос
+try-answer = Ответ
+try-allowed = разрешено
+try-tool-error = инструмент сообщил об ошибке
+try-not-json = значение «{ $value }» — не JSON
+
+# Grants and people
+grants-empty = Доступов пока нет. Доступ — это ключ одного агента; первый доступ завершает локальный режим.
+grants-create = Создать доступ
+grants-policy-none = нет: запрещено всё
+grants-servers = Доступные серверы (не выбрано — все)
+grants-no-policy = Нет политики: запрещено всё.
+grants-no-tools = Известных инструментов в его досягаемости нет.
+grants-at-most = Самое большее, что может агент с ним:
+people-create = Добавить человека
+people-only-admin = Дайте каждому свой токен, чтобы аудит называл, кто что сделал.
+role-viewer = наблюдатель
+role-approver = подтверждающий
+role-policy-manager = редактор политик
+role-admin = администратор
+role-viewer-what = смотрит
+role-approver-what = ещё и подтверждает вызовы
+role-policy-manager-what = ещё и меняет и назначает политики
+role-admin-what = может всё
+token-title = Новый токен
+token-of = Токен «{ $value }»
+token-once = Токен показан один раз. Скопируйте его сейчас.
+token-kept = Готово, скопировано
+token-clients = Готово для вставки
+
+# Sessions
+sessions-empty = Ни одна программа не подключилась. Программы подключаются к этому адресу:
+sessions-why = Почему не видно моей базы?
+sessions-why-1 = Программа не подключилась: сравните адрес в её настройках с
+sessions-why-2 = Подключилась, но не представилась: тогда она выше в списке как «не представился». Обновите расширение.
+sessions-why-3 = Токен неверен: в аудите есть строки вида «сеанс» с причиной.
+sessions-why-4 = Доступ агента её не охватывает: посмотрите «Сеансы» в карточке доступа.
+sessions-why-5 = Политика скрывает или запрещает её инструменты: откройте инструмент и посмотрите «Кто может вызвать сейчас».
+
+# Audit
+audit-empty = Пока ничего не записано. Вызовы, отказы и изменения появятся здесь сразу.
+audit-no-match = По этим условиям строк нет.
+audit-older = Более старые
+audit-story = (история вызова)
+call-hashes = Хеши строк
+
+# Policies
+policies-create = Создать политику
+policies-create-what = Новая политика начинается как копия «recommended».
+policy-no-grant = Эту политику не использует ни один доступ.
+policy-grants = Используют: { $value }
+policy-of-file = Эта политика задана в toolgate.yaml или своём файле и меняется там. Здесь можно попробовать изменения и сохранить под другим именем.
+policy-built-in = Эта политика встроенная. Здесь можно попробовать изменения и сохранить под другим именем.
+policy-document = Документ
+policy-save-as = Сохранить как…
+policy-save-copy = Сохранить копию
+policy-versions = Версии
+policy-compare = Сравнить с действующей
+policy-rollback = Вернуть
+policy-remove-sure = Удалить политику «{ $value }»?
+draft-problems = Замечания
+draft-invalid = Документ нельзя сохранить
+draft-warnings = Предупреждения
+draft-changes = Что изменится
+draft-before = Сейчас
+draft-after = С черновиком
+draft-resets = Счётчики начнутся заново: { $value }
+builder-title = Конструктор
+builder-classes = По классу риска
+builder-tools = По инструменту
+builder-sentences = Словами
+builder-line = строка { $n }
+builder-needs-script = Для выбора здесь нужен JavaScript. Без него правьте документ.
+pick-allow = Разрешить
+pick-limit = Ограничить
+pick-ask = Спросить
+pick-deny = Запретить
+pick-hide = Скрыть
+pick-inherit = Убрать это правило
+pick-max = Наибольшее число вызовов { $value }
+pick-window = Период для { $value }
+per-minute = в минуту
+per-hour = в час
+per-day = в день
+
+# Sentences
+say-default-allow = Инструменты, которых нет в правилах, разрешены.
+say-default-deny = Инструменты, которых нет в правилах, запрещены.
+say-shadow = Правила только записываются: проходит любой вызов.
+say-hidden = Скрыто от агентов: { $value }.
+say-all-tools = Любой инструмент
+say-class = Инструменты класса «{ $value }»
+say-may = { $value }: вызов разрешён
+say-denied = { $value }: вызов запрещён
+say-hidden-one = { $value }: скрыто от агентов
+say-held = { $value }: вызов ждёт человека
+say-sum = в сумме не больше { $value } по { $path } { $window }
+say-require = только если { $value }
+say-deny-if = запрещено, если { $value }
+say-approve-if = решает человек, если { $value }
+say-concurrency = одновременно не больше { $value }
+say-repeat = тот же вызов не чаще одного раза за { $value }
+say-owned = только со своими идентификаторами
+say-shadow-entry = это правило только записывается
+say-others = а также: { $value }
+say-loop = Один и тот же вызов агент может повторить не больше { $value } раз { $window }.
+say-or = { " или " }
+say-and = { " и " }
+say-not = не ({ $value })
+say-always = всегда
+op-exists = указано: { $value }
+op-missing = не указано: { $value }
+op-in = входит в
+op-not-in = не входит в
+op-contains = содержит
+op-starts-with = начинается с
+op-ends-with = заканчивается на
+op-regex = содержит совпадение с
+op-matches = соответствует
+op-host-in = имеет хост из
+op-owned = принадлежит вызывающему как
+window-minute = в минуту
+window-hour = в час
+window-day = в день
+window-seconds = за { $value } с
+
+# Approvals
+approvals-empty = Ничего не ждёт. Здесь появятся вызовы, которые политика задержала.
+approvals-earlier = Раньше
+approval-asks = Доступ «{ $value }» хочет вызвать. Задержано правилом
+approval-left = осталось { $value }
+approval-reason = Причина, её увидит агент
+approval-erased = Аргументы стёрты, когда подтверждение завершилось.
+
+# Catalogue
+catalog-search = Приём атаки
+catalog-patterns = Приёмы атак
+catalog-no-match = Ничего не найдено.
+catalog-stops = Что останавливает:
+catalog-classes = Классы риска
+catalog-recommended = Политика «recommended»
+attack-confused-deputy = Чужими руками
+attack-confused-deputy-what = Инструмент действует с правами, которых нет у вызывающего, и чужая инструкция ими пользуется.
+attack-confused-deputy-stops = Отдельный доступ на агента с минимумом серверов и условия на аргументы.
+attack-runaway-loop = Бесконечный цикл
+attack-runaway-loop-what = Агент без конца повторяет вызов.
+attack-runaway-loop-stops = Ограничения, правило loop и отказы, которые велят модели остановиться.
+attack-rug-pull = Подмена описания
+attack-rug-pull-what = Описание меняется после одобрения.
+attack-rug-pull-stops = Закреплённые описания: изменённое уходит в карантин, пока его не одобрит человек.
+attack-tool-poisoning = Отравленное описание
+attack-tool-poisoning-what = Описание велит модели сделать что-то другое.
+attack-tool-poisoning-stops = Признаки в оценке риска, запрет по умолчанию, подтверждения для опасных классов.
+attack-shadowing = Похожее имя
+attack-shadowing-what = Два сервера предлагают одинаковое или похожее имя.
+attack-shadowing-stops = Имена несут префикс сервера, а похожие имена отмечаются.
+attack-lethal-trifecta = Опасная тройка
+attack-lethal-trifecta-what = Личные данные, чужой текст и выход наружу встречаются у одного агента.
+attack-lethal-trifecta-stops = Дайте агенту не больше двух из трёх или спрашивайте человека перед отправкой.
+attack-hidden-text = Скрытый текст
+attack-hidden-text-what = В описании есть символы, которых человек не видит.
+attack-hidden-text-stops = Скрытые символы везде показаны, а такие описания уходят в карантин.
+attack-schema-smuggling = Контрабанда в аргументах
+attack-schema-smuggling-what = Аргументы несут то, чего нет в схеме.
+attack-schema-smuggling-stops = Неоднозначный JSON отклоняется, а правила читают ровно то, что читает сервер.
+attack-closing-what-is-not-yours = Закрыть чужое
+attack-closing-what-is-not-yours-what = Вызывающий завершает чужой сеанс или задание.
+attack-closing-what-is-not-yours-stops = Правила владения: только идентификаторы, полученные тем же доступом.
+
+# Done
+done-frozen = Заморожено. Вызовы отклоняются с этого момента.
+done-unfrozen = Заморозка снята.
+done-server-added = Сервер «{ $value }» добавлен.
+done-server-removed = Сервер «{ $value }» удалён.
+done-server-answered = Сервер ответил. Инструментов у { $value }
+done-server-failed = Сервер не ответил. { $value }
+done-revoked = Отозвано. Токен больше не работает.
+done-restored = Восстановлено.
+done-attached = Политика назначена.
+done-policy-created = Политика «{ $value }» создана. Измените и сохраните её.
+done-policy-saved = Политика «{ $value }» сохранена и действует.
+done-policy-removed = Политика удалена.
+done-rolled-back = Снова действует документ версии { $value }.
+done-definition-approved = Описание «{ $value }» одобрено.
+done-approved = Подтверждено.
+done-denied = Запрещено.
+
+# With numbers
+count-tools =
+    { $n ->
+        [one] { $n } инструмент
+        [few] { $n } инструмента
+        [many] { $n } инструментов
+       *[other] { $n } инструмента
+    }
+count-running =
+    { $n ->
+        [one] { $n } процесс или соединение
+        [few] { $n } процесса или соединения
+        [many] { $n } процессов или соединений
+       *[other] { $n } процесса или соединения
+    }
+span-days =
+    { $n ->
+        [one] { $n } день
+        [few] { $n } дня
+        [many] { $n } дней
+       *[other] { $n } дня
+    }
+banner-pending =
+    { $n ->
+        [one] { $n } вызов ждёт человека.
+        [few] { $n } вызова ждут человека.
+        [many] { $n } вызовов ждут человека.
+       *[other] { $n } вызова ждут человека.
+    }
+banner-more =
+    { $n ->
+        [one] Ещё { $n } дело требует человека.
+        [few] Ещё { $n } дела требуют человека.
+        [many] Ещё { $n } дел требуют человека.
+       *[other] Ещё { $n } дела требуют человека.
+    }
+login-wait =
+    { $n ->
+        [one] Слишком много неверных токенов с этого адреса. Подождите { $n } секунду.
+        [few] Слишком много неверных токенов с этого адреса. Подождите { $n } секунды.
+        [many] Слишком много неверных токенов с этого адреса. Подождите { $n } секунд.
+       *[other] Слишком много неверных токенов с этого адреса. Подождите { $n } секунды.
+    }
+tool-hidden =
+    { $n ->
+        [one] В описании { $n } место, которое человек не видит или спутает.
+        [few] В описании { $n } места, которые человек не видит или спутает.
+        [many] В описании { $n } мест, которые человек не видит или спутает.
+       *[other] В описании { $n } места, которые человек не видит или спутает.
+    }
+draft-no-change =
+    { $n ->
+        [one] Решения не меняются: сравнено { $n } решение.
+        [few] Решения не меняются: сравнено { $n } решения.
+        [many] Решения не меняются: сравнено { $n } решений.
+       *[other] Решения не меняются: сравнено { $n } решения.
+    }
+say-limit =
+    { $n ->
+        [one] не больше { $n } раза { $window }
+        [few] не больше { $n } раз { $window }
+        [many] не больше { $n } раз { $window }
+       *[other] не больше { $n } раза { $window }
+    }
+say-approve =
+    { $n ->
+        [one] каждый вызов подтверждает человек
+        [few] каждый вызов подтверждают { $n } человека
+        [many] каждый вызов подтверждают { $n } человек
+       *[other] каждый вызов подтверждают { $n } человека
+    }
