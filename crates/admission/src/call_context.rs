@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use toolgate_audit::{CallId, Hash};
 use toolgate_policy::{
     Approval, Call, Class, Identity, Outcome, SessionFacts, UNUSED, Usage, Verdict, decide,
+    may_hold,
 };
 use toolgate_session::CallTarget;
 
@@ -144,6 +145,16 @@ impl CallContext {
                 let call = Call { approval, ..self.call(tool, *class, arguments) };
                 decide(&active.policy, &call, usage, now)
             }
+        }
+    }
+
+    /// Whether a rule may hold the request for a person.
+    pub fn may_be_held(&self) -> bool {
+        match (&self.sender.grant.policy, &self.subject) {
+            (Some(active), CallSubject::Tool(tool, class)) => {
+                may_hold(&active.policy, &self.call(tool, *class, None))
+            }
+            _ => false,
         }
     }
 

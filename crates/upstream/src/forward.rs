@@ -217,8 +217,15 @@ impl<S: Agent> ToServer<S> {
     async fn prepare(
         self,
         admission: Arc<Admission>,
-        context: Arc<CallContext>,
+        mut context: Arc<CallContext>,
     ) -> Option<(Self, Arc<CallContext>)> {
+        // An approval is bound to the definition, so that must be known before the call is held:
+        // the same call would not find the approval once the server has listed its tools.
+        let is_listed = self.link.server().annotations.is_whole();
+        if context.fingerprint.is_none() && !is_listed && context.may_be_held() {
+            self.link.learn_tools_or_not().await;
+            context = self.renewed(&context);
+        }
         let refused = if is_imitation(&admission, &self.link, &context).await {
             let name = Arc::clone(context.subject.name().0);
             admission.unknown(CallContext::clone(&context), &name).await
