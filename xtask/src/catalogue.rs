@@ -38,7 +38,7 @@ struct Entry {
 }
 
 #[derive(Serialize)]
-struct Server<'a> {
+struct Target<'a> {
     server: &'a str,
     registry: &'a str,
     package: &'a str,
@@ -209,7 +209,7 @@ impl Entry {
     fn lines(&self, scan: &Scan, date: &str) -> Result<Vec<String>> {
         ensure!(!scan.tools.is_empty(), "it lists no tools");
         let Self { name, registry, package, version, .. } = self;
-        let server = Server { server: name, registry, package, version, date };
+        let server = Target { server: name, registry, package, version, date };
         let mut lines = vec![serde_json::to_string(&server)?];
         for tool in &scan.tools {
             let signals = tool.signals.iter();
@@ -239,7 +239,7 @@ fn replace(entries: &[Entry], name: &str, lines: &[String]) -> Result<()> {
     let mut current = String::new();
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("{\"server\":\"") {
-            current = rest.split('"').next().unwrap_or_default().to_owned();
+            rest.split('"').next().unwrap_or_default().clone_into(&mut current);
         }
         blocks.entry(current.clone()).or_default().push(line);
     }

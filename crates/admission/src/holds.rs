@@ -33,10 +33,13 @@ pub trait HeldCaller: Send {
     fn agent_gone(&mut self) -> impl Future<Output = ()> + Send;
 }
 
+/// By approval: who is told of a change, and how many calls wait.
+type WaitingCalls = HashMap<Arc<str>, (Arc<Notify>, usize)>;
+
 /// The calls that wait for people.
 #[derive(Debug, Default)]
 pub struct Holds {
-    waiting: Mutex<HashMap<Arc<str>, (Arc<Notify>, usize)>>,
+    waiting: Mutex<WaitingCalls>,
     /// The version of the approvals that was last seen.
     version: AtomicU64,
     stop: CancellationToken,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_policy::Outcome as Ownership;
+use toolgate_policy::{Outcome as Ownership, Window};
 use toolgate_store::failpoint::{Failpoint, reach};
 use toolgate_store::{Completion, Permit, Ticket};
 
@@ -106,13 +106,12 @@ async fn call<D: Delivery>(
             Err(NotAdmitted::Refused(refused)) => *refused,
             Err(NotAdmitted::Held(held)) => {
                 let began = *hold_began.get_or_insert_with(Instant::now);
-                match hold(&admission, &context, &held, began, &mut delivery).await {
-                    Some(refused) => refused,
-                    None => {
-                        context = delivery.renewed(&context);
-                        continue;
-                    }
-                }
+                let held = hold(&admission, &context, &held, began, &mut delivery).await;
+                let Some(refused) = held else {
+                    context = delivery.renewed(&context);
+                    continue;
+                };
+                refused
             }
         };
         metrics.refused(&refused);
@@ -153,7 +152,7 @@ async fn hold<D: Delivery>(
     delivery: &mut D,
 ) -> Option<Refused> {
     let asks = held.verdict.hold.as_ref();
-    let wait = asks.and_then(|asks| asks.wait).map_or(0, |wait| wait.as_seconds());
+    let wait = asks.and_then(|asks| asks.wait).map_or(0, Window::as_seconds);
     let until = began + Duration::from_secs(u64::from(wait));
     if until <= Instant::now() {
         return Some(admission.unanswered(context, held).await);

@@ -79,7 +79,7 @@ fn best(definitions: usize, run: impl Fn()) -> u64 {
             run();
             runs += 1;
         }
-        let used = processor_time() - used;
+        let used = processor_time().saturating_sub(used);
         best = best.max((runs * definitions) as f64 / used.as_secs_f64());
     }
     best as u64

@@ -129,10 +129,8 @@ fn result(approval: &Value) -> String {
 
 /// An approval for people, one fact per line.
 pub(crate) fn shown(approval: &Value) -> String {
-    let mut out = String::new();
-    let mut line = |name: &str, value: String| {
-        out.push_str(&format!("{name:<12} {value}\n"));
-    };
+    let mut lines = Vec::new();
+    let mut line = |name: &str, value: String| lines.push(format!("{name:<12} {value}\n"));
     for name in ["id", "state", "grant", "identity", "client", "server", "session_id", "tool"] {
         line(name, cell(approval.get(name).unwrap_or(&Value::Null)));
     }
@@ -167,7 +165,7 @@ pub(crate) fn shown(approval: &Value) -> String {
         let of = |name: &str| cell(row.get(name).unwrap_or(&Value::Null));
         line("recent", format!("{} {} {} {}", of("time"), of("kind"), of("server"), of("tool")));
     }
-    out
+    lines.concat()
 }
 
 fn list_of<'a>(object: &'a Value, name: &str) -> &'a [Value] {

@@ -17,7 +17,7 @@ use toolgate_config::{Config, Listen, Problem, render};
 use toolgate_control::{FileState, Inputs, PolicyFiles, Summary, unsafe_start, visible};
 use toolgate_edge::listen::Front;
 use toolgate_edge::tls::Tls;
-use toolgate_gateway::{LISTS, PINS};
+use toolgate_gateway::{Gateway, LISTS, PINS, SessionDriver};
 use toolgate_store::Store;
 
 use crate::args::ServeArgs;
@@ -143,6 +143,27 @@ fn warn(warnings: &[Problem]) {
     }
 }
 
+/// Restores what earlier processes knew of the tools of servers.
+async fn restore(gateway: &Gateway, store: &dyn Store) -> anyhow::Result<()> {
+    let pinned = store.documents(PINS).await.context("cannot read the pins of tools")?;
+    gateway.restore_pins(&pinned);
+    let stored = store.documents(LISTS).await.context("cannot read the lists of servers")?;
+    gateway.restore_lists(&stored, store);
+    Ok(())
+}
+
+fn attach(gateway: &Gateway, driver: &Arc<SessionDriver>, config: &Config) {
+    gateway.set_dial_in(Arc::clone(driver));
+    gateway.set_session_classes(toolgate_control::session_settings::classes(config));
+    gateway.set_session_pin(wire::pin(config.sessions.pin));
+}
+
+fn every_second(gateway: &Gateway, store: &dyn Store) {
+    gateway.list_new_servers();
+    store.tick(Timestamp::now());
+    gateway.admission().holds().sync(store.approvals_version());
+}
+
 async fn serve(
     args: &ServeArgs,
     source: Source,
@@ -173,15 +194,10 @@ async fn serve(
         return Err(exit::Usage(POLICY_WITH_GRANTS.to_owned()).into());
     }
 
-    let pinned = store.documents(PINS).await.context("cannot read the pins of tools")?;
-    gateway.restore_pins(&pinned);
-    let stored = store.documents(LISTS).await.context("cannot read the lists of servers")?;
-    gateway.restore_lists(&stored, &*store);
+    restore(&gateway, &*store).await?;
     let sessions = sessions::start(&config, &store, Arc::new(store::SystemClock)).await?;
     if let Some(sessions) = &sessions {
-        gateway.set_dial_in(Arc::clone(&sessions.driver));
-        gateway.set_session_classes(toolgate_control::session_settings::classes(&config));
-        gateway.set_session_pin(wire::pin(config.sessions.pin));
+        attach(&gateway, &sessions.driver, &config);
     }
 
     let ready = Arc::new(AtomicBool::new(false));
@@ -234,9 +250,7 @@ async fn serve(
             _ = tick.tick() => {
                 // A failure is in the log.
                 drop(control.refresh().await);
-                gateway.list_new_servers();
-                store.tick(Timestamp::now());
-                gateway.admission().holds().sync(store.approvals_version());
+                every_second(&gateway, &*store);
             }
         }
     }

@@ -74,7 +74,7 @@ fn signature(secret: &str, time: i64, body: &str) -> String {
     mac.update(b".");
     mac.update(body.as_bytes());
     let bytes = mac.finalize().into_bytes();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    data_encoding::HEXLOWER.encode(&bytes)
 }
 
 #[cfg(test)]

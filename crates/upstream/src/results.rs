@@ -51,7 +51,8 @@ mod tests {
 
     #[test]
     fn only_hidden_characters_change() {
-        let result = r#"{"content":[{"type":"text","text":"a\u001b[2Jb​c\n👩‍💻 Привет"}],"x":1.0}"#;
+        let result = &r#"{"content":[{"type":"text","text":"a\u001b[2Jb@c\n👩‍💻 Привет"}],"x":1.0}"#
+            .replace('@', "\u{200b}");
         let escaped =
             r#"{"content":[{"type":"text","text":"a\\u{1B}[2Jb\\u{200B}c\n👩‍💻 Привет"}],"x":1.0}"#;
         let stripped = r#"{"content":[{"type":"text","text":"a[2Jbc\n👩‍💻 Привет"}],"x":1.0}"#;

@@ -154,8 +154,8 @@ async fn answer(ask: Ask, approves: bool) -> Answer {
         None => None,
     };
     ask.check_person()?;
-    let approvers = ask.admin.gateway().admission().approvers();
-    let allowed = approvers.may_answer(&approval, &ask.who.name);
+    let people = ask.admin.gateway().admission().approvers();
+    let allowed = people.may_answer(&approval, &ask.who.name);
     allowed.map_err(|why| Fault::forbidden(why.to_string()))?;
     let given = Given {
         person: Arc::clone(&ask.who.name),

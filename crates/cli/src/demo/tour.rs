@@ -61,7 +61,8 @@ impl<'a> Tour<'a> {
     fn allowed(&mut self) -> anyhow::Result<()> {
         self.call("safe__read_note", &json!({"text": "hello"}), None)?;
         self.expect(&[("kind", "intent"), ("tool", "read_note"), ("decision", "allow")])?;
-        self.say("an allowed call", "read_note ran; the audit has its intent and its outcome")
+        self.say("an allowed call", "read_note ran; the audit has its intent and its outcome");
+        Ok(())
     }
 
     fn denied(&mut self) -> anyhow::Result<()> {
@@ -74,7 +75,8 @@ impl<'a> Tour<'a> {
         self.say(
             "a destructive tool",
             "delete_note is denied by the policy and never reached its server",
-        )
+        );
+        Ok(())
     }
 
     fn looping(&mut self) -> anyhow::Result<()> {
@@ -86,7 +88,8 @@ impl<'a> Tour<'a> {
         self.expect(&[("kind", "denied"), ("error_code", "rate_limited")])?;
         let what =
             format!("after {LIMIT} calls in a minute read_note is refused, with the time to retry");
-        self.say("a looping agent", &what)
+        self.say("a looping agent", &what);
+        Ok(())
     }
 
     fn poisoned(&mut self) -> anyhow::Result<()> {
@@ -96,7 +99,8 @@ impl<'a> Tour<'a> {
         }
         self.call("poisoned__weather", &json!({}), Some("policy_denied"))?;
         self.expect(&[("kind", "denied"), ("decision", "hide")])?;
-        self.say("a poisoned tool", "weather asks for your SSH key in its description; agents do not even see it (`toolgate scan` finds such texts)")
+        self.say("a poisoned tool", "weather asks for your SSH key in its description; agents do not even see it (`toolgate scan` finds such texts)");
+        Ok(())
     }
 
     fn held(&mut self) -> anyhow::Result<()> {
@@ -105,14 +109,16 @@ impl<'a> Tour<'a> {
         self.say(
             "a call for a person",
             "send_mail was held, and no person answered in time: nothing was sent",
-        )
+        );
+        Ok(())
     }
 
     fn sessions(&mut self) -> anyhow::Result<()> {
         self.call("ui_find", &json!({}), Some("session_id_required"))?;
         self.call("ui_find", &json!({"session_id": "accounting"}), None)?;
         self.expect(&[("kind", "intent"), ("server", "sessions"), ("session_id", "accounting")])?;
-        self.say("two 1C bases", "a call without `session_id` is refused, because nothing is routed by guess; with it, it reached `accounting`")
+        self.say("two 1C bases", "a call without `session_id` is refused, because nothing is routed by guess; with it, it reached `accounting`");
+        Ok(())
     }
 
     fn frozen(&mut self) -> anyhow::Result<()> {
@@ -127,7 +133,8 @@ impl<'a> Tour<'a> {
         self.say(
             "the kill switch",
             "a freeze of the agent took effect with its next call, and its end too",
-        )
+        );
+        Ok(())
     }
 
     /// Only where definitions are pinned.
@@ -139,10 +146,11 @@ impl<'a> Tour<'a> {
             let result = self.gateway.call("rug-puller__add", &json!({}))?;
             if error_code(&result) == Some("quarantined") {
                 self.expect(&[("tool", "add"), ("error_code", "quarantined")])?;
-                return self.say(
+                self.say(
                     "a rug-puller",
                     "add changed its description after it was approved, and is quarantined",
                 );
+                return Ok(());
             }
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
@@ -178,10 +186,9 @@ impl<'a> Tour<'a> {
         Ok(())
     }
 
-    fn say(&mut self, title: &str, what: &str) -> anyhow::Result<()> {
+    fn say(&mut self, title: &str, what: &str) {
         self.step += 1;
         print::out(&format!("{:>2}. {title}: {what}\n", self.step));
-        Ok(())
     }
 }
 

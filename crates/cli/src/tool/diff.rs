@@ -42,36 +42,33 @@ fn changes(tool: &Value) -> Option<Vec<FieldChange>> {
 
 fn for_people(named: &str, tool: &Value, changes: Option<&[FieldChange]>) -> String {
     let field = |name: &str| draw(text(tool, name).unwrap_or("-")).into_owned();
-    let mut out = format!("{}: {}\n", visible(named), field("state"));
+    let mut out = vec![format!("{}: {}\n", visible(named), field("state"))];
     if text(tool, "reason").is_some() {
-        out.push_str(&format!("{}\n", field("reason")));
+        out.push(format!("{}\n", field("reason")));
     }
-    out.push_str(&format!("approved fingerprint: {}\n", field("approved")));
-    out.push_str(&format!("newest fingerprint:   {}\n\n", field("fingerprint")));
+    out.push(format!("approved fingerprint: {}\n", field("approved")));
+    out.push(format!("newest fingerprint:   {}\n\n", field("fingerprint")));
     match changes {
-        None => out.push_str("The definitions cannot be compared: one of them was not kept.\n"),
-        Some([]) => out.push_str("The newest definition is the approved one.\n"),
+        None => out.push("The definitions cannot be compared: one of them was not kept.\n".into()),
+        Some([]) => out.push("The newest definition is the approved one.\n".into()),
         Some(changes) => {
             for change in changes {
                 let pieces: String = change.pieces.iter().map(piece).collect();
-                out.push_str(&format!("{}: {pieces}\n", change.field));
+                out.push(format!("{}: {pieces}\n", change.field));
             }
         }
     }
     for found in text(tool, "source").map(hidden_text).unwrap_or_default() {
-        out.push_str(&format!(
-            "hidden text: {} in `{}`: {}\n",
-            found.kind, found.field, found.shown
-        ));
+        out.push(format!("hidden text: {} in `{}`: {}\n", found.kind, found.field, found.shown));
     }
     if text(tool, "state") == Some("quarantined") {
         let fingerprint = field("fingerprint");
-        out.push_str(&format!(
+        out.push(format!(
             "\nTo approve it: toolgate tool approve {} --fingerprint {fingerprint}\n",
             visible(named)
         ));
     }
-    visible(&out)
+    visible(&out.concat())
 }
 
 fn piece(piece: &Piece) -> String {

@@ -404,11 +404,11 @@ fn similar_calls_pass_until_the_exception_ends() {
 /// A notice is signed, repeated until its receiver accepts it, and leads to the page of the approval.
 #[test]
 fn a_notice_is_repeated_until_it_is_accepted() {
-    let receiver = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = receiver.local_addr().unwrap();
+    let hook = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = hook.local_addr().unwrap();
     let received = thread::spawn(move || {
         let statuses = ["500 No", "503 Not yet", "200 OK"];
-        statuses.map(|status| receive(&receiver, status))
+        statuses.map(|status| receive(&hook, status))
     });
     let home = Home::new();
     let peer = Peer::new(&home, "peer");

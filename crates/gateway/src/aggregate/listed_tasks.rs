@@ -92,7 +92,7 @@ impl HeldCaller for Nothing {
     fn hold_progress(&self, _: Duration, _: Duration, _: &str) {}
 
     async fn agent_gone(&mut self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

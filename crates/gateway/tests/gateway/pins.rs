@@ -124,7 +124,7 @@ async fn a_rug_pull_is_stopped_on_every_path() {
             user.lists("").await;
             assert_eq!((user.call().await, calls(&server)), ("sent", 1), "{what}");
             // The refresh in the background is over.
-            tokio::time::sleep(Duration::from_secs(60)).await;
+            tokio::time::sleep(Duration::from_mins(1)).await;
             assert!(user.lists("Reads a file").await, "{what}");
         }
         let rows = harness.test_admission.rows_by(1).await;

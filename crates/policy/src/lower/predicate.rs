@@ -29,9 +29,9 @@ impl Reader<'_, '_> {
         base: &str,
         name: &str,
     ) -> Vec<Predicate> {
-        let Some(node) = find(members, name) else { return Vec::new() };
+        let Some(list) = find(members, name) else { return Vec::new() };
         let base = format!("{base}/{name}");
-        let items = self.list(node, name);
+        let items = self.list(list, name);
         let mut predicates = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let on_deny =

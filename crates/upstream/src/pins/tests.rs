@@ -33,8 +33,8 @@ struct Listing {
 impl Listing {
     fn new(mode: PinMode) -> Self {
         let recorded = Arc::new(Recorded::default());
-        let recorder: Arc<dyn PinRecorder> = Arc::clone(&recorded) as _;
-        let pins = ServerPins::new("files").with_recorder(recorder);
+        let sink: Arc<dyn PinRecorder> = Arc::clone(&recorded) as _;
+        let pins = ServerPins::new("files").with_recorder(sink);
         Self { pins, recorded, mode }
     }
 

@@ -83,7 +83,7 @@ pub(crate) async fn get(ask: Ask) -> Answer {
     let rows = store.rows(recent).await?;
     let of_call = |row: &&Row| row.draft.tool.is_some() && row.draft.outcome.is_none();
     let recent = rows.iter().filter(of_call).take(RECENT);
-    let recent = recent.filter_map(|row| serde_json::from_str(&row.to_json().to_string()).ok());
+    let recent = recent.filter_map(|row| serde_json::from_str(&row.to_json()).ok());
     let last = store.last_consumed(&approval.call).await?;
     ok(&Detail {
         shown: approval.arguments.as_ref().map(|text| draw(text).into_owned()),
