@@ -152,7 +152,7 @@ async fn restore(gateway: &Gateway, store: &dyn Store) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn attach(gateway: &Gateway, driver: &Arc<SessionDriver>, config: &Config) {
+fn attach(gateway: &Arc<Gateway>, driver: &Arc<SessionDriver>, config: &Config) {
     gateway.set_dial_in(Arc::clone(driver));
     gateway.set_session_classes(toolgate_control::session_settings::classes(config));
     gateway.set_session_pin(wire::pin(config.sessions.pin));

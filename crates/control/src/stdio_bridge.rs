@@ -5,25 +5,31 @@
 //! policy in shadow mode, as in local mode and as long as local mode would be on; after that its calls
 //! are denied.
 //!
-//! Invariant: freezes and the end of local mode take effect as in a gateway, because both come from
-//! the store.
+//! Invariant: freezes, the end of local mode, approved definitions and the answers of people take
+//! effect as in a gateway, because all of them come from the store. People of `toolgate.yaml` are not
+//! known here; their answers are ignored.
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use toolgate_audit::Hash;
 use toolgate_config::{Config, Listen};
-use toolgate_gateway::{Access, ActivePolicy, Gateway, Grant, RefreshError};
+use toolgate_gateway::{APPROVED_TOOLS, Access, ActivePolicy, Gateway, Grant, RefreshError};
 use toolgate_policy::{Known, RECOMMENDED};
 use toolgate_store::Store;
 
-use crate::access::frozen;
+use crate::access::{exceptions, frozen};
 use crate::error::NotActive;
 use crate::local_mode::{self, LocalMode};
+use crate::people::people;
 use crate::policies::{BUILT_IN, PolicyError, PolicyErrors};
 use crate::policy_check;
 
 /// The label of calls over stdio, and their `via`.
 pub const STDIO: &str = "stdio";
+
+/// Takes the place of the admin's token, which `run` does not read: no token is compared here.
+const ADMIN: &str = "admin";
 
 /// Nothing listens.
 const NO_LISTENER: Listen = Listen { mcp: None, sessions: None, admin: None, metrics: None };
@@ -99,6 +105,11 @@ impl StdioBridge {
         let mut access = Access::new(Some(Arc::new(grant)), []);
         access.generation = Some(snapshot.generation);
         access.frozen = frozen(&snapshot);
+        let people = people(Hash::of(ADMIN.as_bytes()), &self.config, &snapshot);
+        access.approvers = people.approvers(self.config.approvals.four_eyes);
+        access.exceptions = exceptions(&snapshot, &access.approvers);
+        let approved = self.store.documents(APPROVED_TOOLS).await?;
+        self.gateway.set_approved_tools(&approved);
         self.gateway.admission().set_access(access);
         self.gateway.access_changed();
         Ok(is_decided)

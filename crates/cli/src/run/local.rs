@@ -45,6 +45,7 @@ async fn bridged(
     if let Some(policy) = &mut policy {
         policy.read(bridge)?;
     }
+    bridge.restore().await?;
     if !bridge.access.apply().await.context("cannot read the store")? {
         return Err(Usage(NEEDS_POLICY.to_owned()).into());
     }

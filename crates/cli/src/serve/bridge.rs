@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use jiff::Timestamp;
 use tokio_util::task::TaskTracker;
 use toolgate_config::Config;
 use toolgate_control::{StdioBridge, Wiring as _, agent_sessions};
 use toolgate_edge::agents::AgentLimits;
 use toolgate_edge::child::ChildWatch;
-use toolgate_gateway::{Admission, Gateway, Metrics};
+use toolgate_gateway::{Admission, Gateway, Metrics, PINS};
 use toolgate_store::Store;
 
 use super::wire::{Wiring, agent_limits};
@@ -51,6 +51,13 @@ impl Bridge {
         Ok(Self { gateway, access, watch, limits, store, children })
     }
 
+    /// Restores the definitions that earlier processes recorded.
+    pub(crate) async fn restore(&self) -> anyhow::Result<()> {
+        let pinned = self.store.documents(PINS).await.context("cannot read the pins of tools")?;
+        self.gateway.restore_pins(&pinned);
+        Ok(())
+    }
+
     /// Notices what other processes have changed. Called several times a second.
     pub(crate) async fn tick(&self) {
         // A failure means that calls are refused until the store answers again.
@@ -58,6 +65,7 @@ impl Bridge {
             tracing::error!(%error, "cannot read the store");
         }
         self.store.tick(Timestamp::now());
+        self.gateway.admission().holds().sync(self.store.approvals_version());
     }
 
     /// Ends the server, and closes the audit.
