@@ -4,29 +4,9 @@
 
 use crate::client::{Format, McpClient};
 use crate::jsonc::{self, Kind, Malformed, Member, Node};
+use crate::not_edited::NotEdited;
 use crate::toml;
 use crate::value::{FileValue, quoted};
-
-/// Why a file is not edited.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotEdited {
-    /// It cannot be parsed.
-    #[error("line {line}, column {column}: expected {expected}; correct the file first")]
-    Malformed {
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-        /// What is expected there.
-        expected: String,
-    },
-    /// Something else is where the servers must be.
-    #[error("`{0}` is not an object; correct the file first")]
-    NotAnObject(String),
-    /// The result would not be what was asked for.
-    #[error("the file cannot be edited safely; use --print and paste the entry")]
-    Unsafe,
-}
 
 const MARK: char = '\u{feff}';
 

@@ -13,14 +13,16 @@ mod client;
 mod edit;
 mod encoding;
 mod jsonc;
+mod not_edited;
 mod secrets;
 mod servers;
 mod toml;
 mod value;
 
 pub use client::{ClientEntry, Format, McpClient, Places};
-pub use edit::{NotEdited, connect, disconnect, entry_of, fragment};
+pub use edit::{connect, disconnect, entry_of, fragment};
 pub use encoding::{Encoding, NotUtf8, text_of};
+pub use not_edited::NotEdited;
 pub use secrets::{SecretPlace, TakenSecret, externalise};
 pub use servers::{Found, NotServers, servers};
 pub use value::FileValue;

@@ -5,7 +5,8 @@
 //! stay, so that the configuration refuses them.
 
 use crate::client::Format;
-use crate::edit::{NotEdited, json_value};
+use crate::edit::json_value;
+use crate::not_edited::NotEdited;
 use crate::toml;
 use crate::value::FileValue;
 

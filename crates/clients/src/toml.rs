@@ -2,7 +2,7 @@
 
 use toml_edit::{Array, DocumentMut, Item, Table, Value as TomlValue, value as item};
 
-use crate::edit::NotEdited;
+use crate::not_edited::NotEdited;
 use crate::value::FileValue;
 
 /// The value of a whole file.

@@ -11,9 +11,9 @@ use toolgate_store::{
 };
 
 use crate::{
+    columns::{all, text, time},
     error::{OrStoreError as _, damaged},
     row::number,
-    setup::{all, text, time},
     sql::{self, execute},
     time::{micros, timestamp},
 };

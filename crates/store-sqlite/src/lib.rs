@@ -17,6 +17,7 @@
 mod approvals;
 mod audit;
 mod backup;
+mod columns;
 mod error;
 mod keys;
 mod open_calls;

@@ -83,7 +83,7 @@ pub(crate) fn open_read_only(folder: &Path) -> Result<Connection, StoreError> {
 
 /// The schema of a folder's database; `None` if there is none.
 pub(crate) fn version_of(folder: &Path) -> Result<Option<usize>, StoreError> {
-    if !file(folder).exists() {
+    if !file(folder).is_file() {
         return Ok(None);
     }
     version(&connect(&file(folder), OpenFlags::SQLITE_OPEN_READ_ONLY)?).map(Some)

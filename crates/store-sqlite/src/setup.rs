@@ -12,6 +12,7 @@ use toolgate_store::{
 
 use crate::{
     approvals,
+    columns::{all, text, time},
     error::{OrStoreError as _, damaged},
     sql::{self, execute},
     time::{micros, timestamp},
@@ -166,21 +167,6 @@ pub(crate) fn documents(connection: &Connection, space: &str) -> Result<Vec<Docu
     })
 }
 
-pub(crate) fn all<T>(
-    connection: &Connection,
-    sql: &str,
-    values: &[&dyn rusqlite::ToSql],
-    read: impl Fn(&Row<'_>) -> Option<T>,
-) -> Result<Vec<T>, StoreError> {
-    let mut statement = connection.prepare_cached(sql).or_store_error()?;
-    let mut rows = statement.query(values).or_store_error()?;
-    let mut list = Vec::new();
-    while let Some(row) = rows.next().or_store_error()? {
-        list.push(read(row).ok_or_else(|| damaged("settings"))?);
-    }
-    Ok(list)
-}
-
 fn grant(row: &Row<'_>) -> Option<StoredGrant> {
     let servers: Option<String> = row.get(5).ok()?;
     let servers = match servers {
@@ -244,21 +230,8 @@ fn freeze(row: &Row<'_>) -> Option<Freeze> {
     })
 }
 
-pub(crate) fn text(row: &Row<'_>, place: usize) -> Option<Arc<str>> {
-    row.get(place).ok()
-}
-
 fn words(row: &Row<'_>, place: usize) -> Option<Vec<String>> {
     serde_json::from_str(&row.get::<_, String>(place).ok()?).ok()
-}
-
-/// An absent time is valid; an undecodable one is not.
-#[expect(clippy::option_option, reason = "absent and undecodable are different")]
-pub(crate) fn time(row: &Row<'_>, place: usize) -> Option<Option<Timestamp>> {
-    match row.get::<_, Option<i64>>(place).ok()? {
-        None => Some(None),
-        Some(micros) => timestamp(micros).map(Some),
-    }
 }
 
 /// A list of strings as stored.

@@ -221,8 +221,7 @@ impl<S: Agent> ToServer<S> {
     ) -> Option<(Self, Arc<CallContext>)> {
         // An approval is bound to the definition, so that must be known before the call is held:
         // the same call would not find the approval once the server has listed its tools.
-        let is_listed = self.link.server().annotations.is_whole();
-        if context.fingerprint.is_none() && !is_listed && context.may_be_held() {
+        if context.fingerprint.is_none() && !self.link.knows_its_tools() && context.may_be_held() {
             self.link.learn_tools_or_not().await;
             context = self.renewed(&context);
         }

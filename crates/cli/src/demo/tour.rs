@@ -46,7 +46,7 @@ impl<'a> Tour<'a> {
         for _ in 0..TRIES {
             let tools = self.gateway.tools()?;
             let has = |name: &str| tools.iter().any(|tool| tool == name);
-            if has("safe__read_note") && has("ui_find") {
+            if has("safe__read_note") && has("infobase_info") {
                 self.skip_rows()?;
                 return Ok(());
             }
@@ -114,8 +114,8 @@ impl<'a> Tour<'a> {
     }
 
     fn sessions(&mut self) -> anyhow::Result<()> {
-        self.call("ui_find", &json!({}), Some("session_id_required"))?;
-        self.call("ui_find", &json!({"session_id": "accounting"}), None)?;
+        self.call("infobase_info", &json!({}), Some("session_id_required"))?;
+        self.call("infobase_info", &json!({"session_id": "accounting"}), None)?;
         self.expect(&[("kind", "intent"), ("server", "sessions"), ("session_id", "accounting")])?;
         self.say("two 1C bases", "a call without `session_id` is refused, because nothing is routed by guess; with it, it reached `accounting`");
         Ok(())
@@ -125,11 +125,11 @@ impl<'a> Tour<'a> {
         let admin = self.gateway.admin()?;
         let reason = json!({"grant": "agent", "reason": "demo"});
         let made = admin.send(&Method::POST, "/api/v1/freeze", Some(&reason))?;
-        self.call("ui_find", &json!({"session_id": "trade"}), Some("frozen"))?;
+        self.call("infobase_info", &json!({"session_id": "trade"}), Some("frozen"))?;
         self.expect(&[("kind", "denied"), ("error_code", "frozen")])?;
         let id = text(&made, "id").context("no id")?;
         admin.send(&Method::DELETE, &format!("/api/v1/freeze/{id}"), None)?;
-        self.call("ui_find", &json!({"session_id": "trade"}), None)?;
+        self.call("infobase_info", &json!({"session_id": "trade"}), None)?;
         self.say(
             "the kill switch",
             "a freeze of the agent took effect with its next call, and its end too",

@@ -31,7 +31,8 @@ fn each_path_on_its_own_listener() {
         (&admin, "/readyz", 200, "ready\n"),
         (&admin, "/metrics", 200, "# EOF\n"),
         (&admin, "/mcp/peer", 404, "not found"),
-        (&admin, "/sessions", 404, "not found"),
+        // The page of the console; programs dial in elsewhere.
+        (&admin, "/sessions", 303, ""),
         (&metrics, "/metrics", 200, "toolgate_agent_sessions 0"),
         (&metrics, "/healthz", 404, "not found"),
         (&metrics, "/mcp/peer", 404, "not found"),

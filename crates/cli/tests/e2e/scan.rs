@@ -99,7 +99,7 @@ fn both_eras_and_a_url_give_the_same() {
     let gate = Gate::start_as(home, &config, |command| {
         command.env("G", "the-token-of-the-scan");
     });
-    let url = format!("{}/mcp/lists", gate.mcp());
+    let url = format!("http://{}/mcp/lists", gate.mcp());
     let words = ["scan", "-o", "json", &url, "--header", "Authorization: env:BEARER"];
     let mut command = gate.home.command(&words);
     let output = command.env("BEARER", "Bearer the-token-of-the-scan").output().unwrap();

@@ -94,6 +94,7 @@ impl RawApprovals {
             reader.error_hint(code::CONFLICT, at.span, message, "add `chat_id: \"-100123\"`");
         }
         if let (None, Some(at)) = (&webhook, &self.format)
+            && format != NoticeFormat::default()
             && !self.unreadable.contains(&"webhook")
         {
             let message = "`format` means something only with `webhook`";

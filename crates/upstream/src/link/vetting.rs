@@ -114,6 +114,11 @@ impl Link {
         if self.vetting.is_current(up.epoch) { self.quarantine_of(tool) } else { None }
     }
 
+    /// Whether the newest list of this connection is current.
+    pub(crate) fn knows_its_tools(&self) -> bool {
+        self.up.load_full().is_some_and(|up| self.vetting.is_current(up.epoch))
+    }
+
     /// Lists the tools of the connection, unless its newest list is current.
     pub(super) async fn vet(self: &Arc<Self>, up: &LiveChannel) -> Result<(), Failure> {
         if self.vetting.is_current(up.epoch) {
