@@ -3,18 +3,16 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
-use toolgate_config::Config;
 use toolgate_control::trusted;
 
 use super::tour::{self, LIMIT};
 use crate::admin_client::AdminClient;
 use crate::args::{AdminArgs, AsAgentArgs, DataArgs};
-use crate::config_source::Here;
 use crate::listing::text;
 use crate::{serve, tool};
 
@@ -23,7 +21,6 @@ pub(super) struct DemoGateway {
     folder: PathBuf,
     child: Child,
     ready: Value,
-    pins: bool,
 }
 
 impl DemoGateway {
@@ -33,7 +30,7 @@ impl DemoGateway {
         let folder = std::env::temp_dir().join(format!("toolgate-demo-{name}"));
         let what = || format!("cannot create `{}`", folder.display());
         DirBuilder::new().mode(0o700).create(&folder).with_context(what)?;
-        let (config, pins) = config()?;
+        let config = config()?;
         let (file, token) = (folder.join("toolgate.yaml"), serve::new_token()?);
         trusted::put(&file, config.as_bytes()).with_context(what)?;
         trusted::put(&folder.join("agent.token"), token.as_bytes()).with_context(what)?;
@@ -55,7 +52,7 @@ impl DemoGateway {
             BufReader::new(stdout).read_line(&mut line).context("cannot read from the gateway")?;
         }
         let ready = serde_json::from_str(&line).unwrap_or_default();
-        let gateway = Self { folder, child, ready, pins };
+        let gateway = Self { folder, child, ready };
         if line.is_empty() {
             let log = fs::read_to_string(gateway.log()).unwrap_or_default();
             bail!("the gateway of the demo did not start:\n{log}");
@@ -74,11 +71,6 @@ impl DemoGateway {
     /// The address of a listener.
     pub(super) fn address(&self, listener: &str) -> &str {
         text(&self.ready, listener).unwrap_or_default()
-    }
-
-    /// Whether this version pins definitions.
-    pub(super) fn pins(&self) -> bool {
-        self.pins
     }
 
     pub(super) fn call(&self, name: &str, arguments: &Value) -> anyhow::Result<Value> {
@@ -131,22 +123,10 @@ impl Drop for DemoGateway {
     }
 }
 
-/// The configuration, and whether definitions are pinned.
-fn config() -> anyhow::Result<(String, bool)> {
-    let pinned = Config::parse(
-        "version: 1\nservers: { a: { command: sh, pin: first } }",
-        Path::new("toolgate.yaml"),
-        &Here,
-    );
-    let pins = pinned.is_ok();
+/// The configuration. The servers are shared, so that the rug-puller keeps its state.
+fn config() -> anyhow::Result<String> {
     let program = std::env::current_exe().context("the path of this program is not known")?;
-    let server = |kind: &str| {
-        let mut entry = json!({"command": program, "args": ["demo", "server", kind]});
-        if pins && let Some(entry) = entry.as_object_mut() {
-            entry.insert("pin".to_owned(), "first".into());
-        }
-        entry
-    };
+    let server = |kind: &str| json!({"command": program, "args": ["demo", "server", kind], "instances": "shared"});
     let limit = json!([{"counter": "reads", "max": LIMIT, "window": "1m", "scope": "grant"}]);
     let policy = json!({
         "version": "1", "default": "allow", "hide": ["weather"],
@@ -166,5 +146,5 @@ fn config() -> anyhow::Result<(String, bool)> {
         "policies": {"demo": policy},
         "grants": [{"label": "agent", "token": "env:DEMO_AGENT_TOKEN", "policy": "demo"}],
     });
-    Ok((format!("{config:#}\n"), pins))
+    Ok(format!("{config:#}\n"))
 }

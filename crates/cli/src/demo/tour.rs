@@ -137,18 +137,14 @@ impl<'a> Tour<'a> {
         Ok(())
     }
 
-    /// Only where definitions are pinned.
     fn rug_puller(&mut self) -> anyhow::Result<()> {
-        if !self.gateway.pins() {
-            return Ok(());
-        }
         for _ in 0..TRIES {
             let result = self.gateway.call("rug-puller__add", &json!({}))?;
             if error_code(&result) == Some("quarantined") {
                 self.expect(&[("tool", "add"), ("error_code", "quarantined")])?;
                 self.say(
                     "a rug-puller",
-                    "add changed its description after it was approved, and is quarantined",
+                    "add changed its description after its first call, and is quarantined until a person approves it",
                 );
                 return Ok(());
             }

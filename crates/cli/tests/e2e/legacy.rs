@@ -56,7 +56,7 @@ fn it_is_found_by_falling_back_and_remembered() {
     let lines_after: Vec<String> = lines(&server).into_iter().skip_while(is_probe).collect();
     assert!(lines_after.len() < lines(&server).len(), "it was probed");
     assert_eq!(lines_after[..2], ["GET /sse?tenant=a", "POST /messages?session=1"]);
-    assert!(!lines_after.iter().any(|line| is_probe(line)), "{lines_after:?}");
+    assert!(!lines_after.iter().any(is_probe), "{lines_after:?}");
     gate.log.line_with(&["speaks HTTP+SSE of 2024-11-05", "old"]);
 
     let before = server.requests().len();

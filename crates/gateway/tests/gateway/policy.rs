@@ -186,14 +186,15 @@ async fn rows_of_refused_names_say_what_was_decided() {
     for name in ["files__close", "none", "files__delete_a", "delete_none", "files__read_a"] {
         verdict(&agent, name).await;
     }
-    let rows = harness.test_admission.rows_by(5).await;
+    let rows = harness.test_admission.rows_by(6).await;
     let told: Vec<_> = rows
         .iter()
         .map(|row| {
             let draft = &row.draft;
             let decision = draft.decision.map_or("-", |decision| decision.as_str());
             let method = draft.method.as_deref().unwrap_or("-");
-            assert!(!draft.message.as_deref().unwrap().starts_with('['), "{:?}", draft.message);
+            let message = draft.message.as_deref().unwrap_or_default();
+            assert!(!message.starts_with('['), "{message}");
             format!("{} {method} {} {decision}", draft.kind, draft.tool.as_deref().unwrap_or("-"))
         })
         .collect();
@@ -202,6 +203,7 @@ async fn rows_of_refused_names_say_what_was_decided() {
         "denied tools/call none deny",
         "denied tools/call delete_a hide",
         "denied tools/call delete_none hide",
+        "held tools/call read_a hold",
         "denied tools/call read_a hold",
     ];
     assert_eq!(told, expected);
