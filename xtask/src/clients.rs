@@ -57,11 +57,12 @@ pub(crate) fn run() -> Result<()> {
     }
     fs::create_dir_all(&work)?;
     let (_group, url) = start_everything(&work)?.listens()?;
+    // This server has more tools for clients that can be asked; they would be quarantined as new.
     let job = json!({
         "toolgate": binary(),
         "folder": work,
-        "everything": {"command": "node", "args": [script("everything"), "stdio"]},
-        "everythingHttp": {"url": url},
+        "everything": {"command": "node", "args": [script("everything"), "stdio"], "pin": "off"},
+        "everythingHttp": {"url": url, "pin": "off"},
     });
     let job_file = work.join("job.json");
     fs::write(&job_file, format!("{job:#}\n"))?;

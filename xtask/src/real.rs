@@ -74,8 +74,9 @@ pub(crate) fn direct() -> Result<()> {
 pub(crate) fn through() -> Result<()> {
     copy_scripts()?;
     let listening = listening()?;
-    let entries: Map<String, Value> =
-        cases().map(|case| (case.name(), case.server.entry(&case.work(), &listening))).collect();
+    let entries: Map<String, Value> = cases()
+        .map(|case| (case.name(), case.server.gate_entry(&case.work(), &listening)))
+        .collect();
     let gate = Gate::start(&runs(), &Value::Object(entries))?;
     each(cases().collect(), Case::name, |case| {
         let first = case.read("direct")?;

@@ -14,6 +14,7 @@ mod facts;
 mod judge;
 mod meet;
 mod stored;
+mod task_support;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -72,6 +73,18 @@ pub struct Pin {
     pub fingerprint: Hash,
     /// The definition, if it is short enough to be kept.
     pub definition: Option<Arc<str>>,
+}
+
+impl Pin {
+    /// Whether these are the facts of this definition. Declared task support may differ: a server may
+    /// leave it out for clients of one protocol.
+    fn is_of(&self, facts: &Facts) -> bool {
+        if facts.fingerprint == Some(self.fingerprint) {
+            return true;
+        }
+        let both = self.definition.as_deref().zip(facts.definition.as_deref());
+        both.is_some_and(|(one, other)| task_support::is_same_but_for_it(one, other))
+    }
 }
 
 /// What is known of the definitions of one server.

@@ -69,7 +69,19 @@ impl Server {
         }
     }
 
-    /// How an MCP client's configuration names the server; also toolgate's entry for it.
+    /// Toolgate's entry for it.
+    pub(super) fn gate_entry(self, work: &Path, listening: &Listening) -> Value {
+        let mut entry = self.entry(work, listening);
+        // It has more tools for clients that can be asked; they would be quarantined as new.
+        if matches!(self, Self::Everything | Self::EverythingHttp)
+            && let Some(entry) = entry.as_object_mut()
+        {
+            entry.insert("pin".to_owned(), "off".into());
+        }
+        entry
+    }
+
+    /// How an MCP client's configuration names the server.
     pub(super) fn entry(self, work: &Path, listening: &Listening) -> Value {
         let path = |path: PathBuf| path.display().to_string();
         let (command, args, env) = match self {

@@ -38,7 +38,7 @@ pub(crate) fn together() -> Result<()> {
     for case in cases() {
         // Created once: children of every client use them concurrently.
         case.server.prepare(&case.work())?;
-        entries.insert(case.name(), case.server.entry(&case.work(), &listening));
+        entries.insert(case.name(), case.server.gate_entry(&case.work(), &listening));
     }
     let folder = runs().join("together");
     fs::create_dir_all(&folder)?;

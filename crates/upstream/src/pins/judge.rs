@@ -64,8 +64,7 @@ pub(super) fn judge(mode: PinMode, state: &State, own: &str, facts: &Facts) -> O
         return Some(Reason::Ambiguous);
     }
     let approved = state.approved.get(own);
-    let is_approved = approved
-        .is_some_and(|all| all.iter().any(|pin| Some(pin.fingerprint) == facts.fingerprint));
+    let is_approved = approved.is_some_and(|all| all.iter().any(|pin| pin.is_of(facts)));
     if is_approved {
         return None;
     }
@@ -75,7 +74,9 @@ pub(super) fn judge(mode: PinMode, state: &State, own: &str, facts: &Facts) -> O
     if mode == PinMode::Off {
         return None;
     }
-    let Some(fingerprint) = facts.fingerprint else { return Some(Reason::Unreadable) };
+    if facts.fingerprint.is_none() {
+        return Some(Reason::Unreadable);
+    }
     if approved.is_some() {
         return Some(Reason::Changed);
     }
@@ -83,7 +84,7 @@ pub(super) fn judge(mode: PinMode, state: &State, own: &str, facts: &Facts) -> O
         return Some(Reason::NotApproved);
     }
     match (state.pinned.get(own), state.suspects.get(own)) {
-        (Some(pin), _) if pin.fingerprint == fingerprint => None,
+        (Some(pin), _) if pin.is_of(facts) => None,
         (Some(_), _) => Some(Reason::Changed),
         (None, Some((_, reason))) => Some(reason.clone()),
         // A server that was never listed: the definition is about to be recorded.
