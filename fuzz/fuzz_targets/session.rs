@@ -20,7 +20,7 @@ fuzz_target!(|input: &str| {
     let reach = Arc::new(Reach::default());
     gate.handle(Input::Watch { view: ViewId(1), reach: Arc::clone(&reach) }, Millis(0));
     for socket in [SocketId(0), SocketId(1)] {
-        gate.handle(Input::Opened { socket, token: Arc::new(SocketToken::default()) }, Millis(0));
+        gate.handle(Input::Opened { socket, token: Arc::new(SocketToken::default()), peer: None }, Millis(0));
     }
     for (n, line) in (0..).zip(input.lines().take(LINES)) {
         let now = Millis(n * 500);
