@@ -40,6 +40,8 @@ usage: cargo xtask <verb>
                       speed of the policy engine, beside two others; instruction counts
   bench classify      definitions classified per second on one core
   catalogue [NAME…]   scan the public servers of the catalogue again, all or those named
+  console             the console in a real browser; after `test --only peers` and `test --only build`
+  scan                `toolgate scan` of the real servers; after the same
   screenshots         every page of the console to docs/screenshots, with the debug binary
   mutants [all | NAME…]
                       tests fail on planted mistakes: a tenth of them by day, all or those named
@@ -79,6 +81,8 @@ fn run(words: &[&str]) -> Result<()> {
         ["bench", rest @ ..] => bench::run(rest),
         ["catalogue", rest @ ..] => catalogue::run(rest),
         ["screenshots"] => console::screenshots(),
+        ["console"] => console::run(),
+        ["scan"] => real::scan(),
         ["mutants", rest @ ..] => mutants::run(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["soak", rest @ ..] => soak::run(rest),

@@ -9,7 +9,6 @@ use crate::cargo::cargo;
 use crate::clients;
 use crate::closing;
 use crate::conformance;
-use crate::console;
 use crate::fuzz;
 use crate::mutants;
 use crate::peers;
@@ -103,25 +102,11 @@ const PARTS: &[Part] = &[
         run: real::together,
     },
     Part {
-        name: "scan",
-        what: "`toolgate scan` of the real servers, in both eras",
-        needs: &["build", "peers"],
-        quick: false,
-        run: real::scan,
-    },
-    Part {
         name: "clients",
         what: "what real clients go through with toolgate",
         needs: &["build", "peers"],
         quick: false,
         run: clients::run,
-    },
-    Part {
-        name: "console",
-        what: "the console in a real browser",
-        needs: &["build", "peers"],
-        quick: false,
-        run: console::run,
     },
     Part {
         name: "closing",
