@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use serde_json::Value;
 
-use crate::gate::{Gate, Home, eventually};
+use crate::gate::{Gate, Home, eventually, is_gone};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/peer.sh");
 
@@ -45,6 +45,14 @@ impl Peer {
     /// The processes that were started for agents, oldest first.
     pub(crate) fn started(&self) -> Vec<u32> {
         self.lines("started").iter().map(|line| line.parse().unwrap()).collect()
+    }
+
+    /// Waits until toolgate itself has listed it, and has ended the process it did that with.
+    pub(crate) fn own_listing_ends(&self) {
+        eventually(&format!("toolgate has listed `{}`", self.name), || {
+            let own = self.lines("own/started");
+            (!own.is_empty() && own.iter().all(|pid| is_gone(pid.parse().unwrap()))).then_some(())
+        });
     }
 
     /// Everything that any of them received.
