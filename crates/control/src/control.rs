@@ -289,6 +289,9 @@ impl Control {
             self.end_local_mode().await;
         }
         self.gateway().set_approved_tools(&stored.approved_tools);
+        // The read model first: a person who sees the effect of a change must read its cause.
+        self.people.store(Arc::new(people));
+        self.view.store(Arc::new(view));
         self.gateway().admission().set_access(access);
         if let Some(wired) = wired {
             self.gateway().apply(wired, agent_sessions(&file.config));
@@ -298,8 +301,6 @@ impl Control {
         self.approvals.store(Arc::new(file.config.approvals.clone()));
         self.gateway().set_list_wait(file.config.list_wait);
         self.gateway().access_changed();
-        self.people.store(Arc::new(people));
-        self.view.store(Arc::new(view));
         let compiled = policies.compiled;
         *state = State { file: Some(file), compiled, meanings, servers, summary };
         Ok(())

@@ -100,7 +100,9 @@ impl Reload {
         }
         let error = applied.err().map(|why| why.to_string());
         self.control.gateway().metrics().reloaded(error.is_none());
-        match &error {
+        let reload = LastReload { time: Timestamp::now(), error: error.clone() };
+        self.control.set_last_reload(reload);
+        match error {
             None => tracing::info!("configuration reloaded"),
             Some(why) => {
                 tracing::error!(
@@ -108,7 +110,6 @@ impl Reload {
                 );
             }
         }
-        self.control.set_last_reload(LastReload { time: Timestamp::now(), error });
     }
 
     /// Without a configuration file, only the policy of the command line can change.
