@@ -12,9 +12,7 @@ use toolgate_policy::Code;
 
 use crate::exit::Done;
 use crate::print;
-
-/// Codes that are less alike are not suggested.
-const ALIKE: f64 = 0.8;
+use crate::suggest::nearest;
 
 /// One code, wherever it comes from.
 enum Known {
@@ -88,13 +86,8 @@ fn for_agents(known: &ErrorCode) -> String {
 }
 
 fn suggestion(wanted: &str) -> String {
-    let scored = all().map(|known| {
-        let code = known.code();
-        (strsim::jaro_winkler(&wanted.to_lowercase(), &code.to_lowercase()), code)
-    });
-    let near = scored.filter(|(score, _)| *score > ALIKE).max_by(|a, b| a.0.total_cmp(&b.0));
-    match near {
-        Some((_, code)) => format!("; did you mean `{code}`?"),
+    match nearest(wanted, all().map(|known| known.code())) {
+        Some(code) => format!("; did you mean `{code}`?"),
         None => "; docs/errors lists all codes".to_owned(),
     }
 }

@@ -41,6 +41,7 @@ mod serve;
 mod server;
 mod session;
 mod status;
+mod suggest;
 mod table;
 mod tool;
 mod version;

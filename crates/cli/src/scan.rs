@@ -25,7 +25,7 @@ use crate::args::{ScanArgs, ScanOutput};
 use crate::exit::Done;
 use crate::policy::replace;
 use crate::print;
-use crate::serve::ListingGateway;
+use crate::serve::{ListingGateway, NotListed};
 use report::{Report, Scanned};
 use targets::Targets;
 
@@ -77,14 +77,13 @@ async fn scan(targets: &Targets) -> anyhow::Result<Vec<Scanned>> {
     let mut running = JoinSet::new();
     for (at, server) in targets.config.servers.iter().enumerate() {
         let (gateway, server) = (Arc::clone(&gateway), server.name.clone());
+        let name = targets.names.get(at).cloned().unwrap_or_default();
         running.spawn(async move {
             let listed = gateway.definitions(&server).await;
-            // The names of the entries are made up.
-            let made_up = format!("server `{server}`");
-            (at, listed.map_err(|why| why.replacen(&made_up, "it", 1)))
+            (at, listed.map_err(|why| why.under_its_name(&server, &name)))
         });
     }
-    let mut listed: Vec<Option<Result<Vec<String>, String>>> = vec![None; targets.names.len()];
+    let mut listed: Vec<Option<Result<Vec<String>, NotListed>>> = vec![None; targets.names.len()];
     loop {
         match tokio::time::timeout(PROGRESS, running.join_next()).await {
             Ok(None) => break,
@@ -102,7 +101,7 @@ async fn scan(targets: &Targets) -> anyhow::Result<Vec<Scanned>> {
         }
     }
     gateway.stop().await;
-    let none = || Err("no answer".to_owned());
+    let none = || Err(NotListed("no answer".to_owned()));
     let scanned = targets.names.iter().zip(listed);
     Ok(scanned
         .map(|(name, tools)| Scanned::new(name.clone(), tools.unwrap_or_else(none)))

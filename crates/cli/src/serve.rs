@@ -52,7 +52,7 @@ mod wire;
 pub(crate) use bridge::Bridge;
 pub(crate) use checkpoints::read as read_checkpoints;
 use listeners::{Behind, Bound, Listeners};
-pub(crate) use listing_only::ListingGateway;
+pub(crate) use listing_only::{ListingGateway, NotListed};
 pub(crate) use maintenance::{accept_clock, create_grant, take_over};
 pub(crate) use random::token as new_token;
 use reload::{Active, Reload};

@@ -11,10 +11,9 @@ use super::import;
 use crate::args::{CatalogShowArgs, OneOutput};
 use crate::exit::Done;
 use crate::print;
+use crate::suggest::{did_you_mean, nearest};
 use crate::table::{Column, Cut, render, terminal_width};
 
-/// Names that are less alike are not suggested.
-const ALIKE: f64 = 0.8;
 const ATTACKS: &str = "docs/attacks";
 
 pub(super) fn run(args: &CatalogShowArgs) -> anyhow::Result<Done> {
@@ -36,7 +35,7 @@ pub(super) fn run(args: &CatalogShowArgs) -> anyhow::Result<Done> {
     };
     let Some(tool) = server.tool(name) else {
         let names = server.tools.iter().map(|tool| tool.name.as_str());
-        bail!("`{}` has no tool `{name}`{}", server.server, suggestion(name, names));
+        bail!("`{}` has no tool `{name}`{}", server.server, did_you_mean(name, names));
     };
     print::out(&match args.output {
         OneOutput::Json => format!("{}\n", object(catalogue, server, std::slice::from_ref(tool))),
@@ -47,14 +46,12 @@ pub(super) fn run(args: &CatalogShowArgs) -> anyhow::Result<Done> {
 
 fn unknown(catalogue: &Catalogue, args: &CatalogShowArgs) -> String {
     let names = catalogue.servers().iter().map(|server| server.server.as_str());
-    let near = suggestion(&args.server, names);
-    format!("`{}` is not in the catalogue{near}; `toolgate scan` judges any server", args.server)
-}
-
-fn suggestion<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> String {
-    let scored = names.map(|name| (strsim::jaro_winkler(wanted, name), name));
-    let near = scored.filter(|(score, _)| *score > ALIKE).max_by(|a, b| a.0.total_cmp(&b.0));
-    near.map(|(_, name)| format!("; did you mean `{name}`?")).unwrap_or_default()
+    match nearest(&args.server, names) {
+        Some(near) => format!("`{}` is not in the catalogue; did you mean `{near}`?", args.server),
+        None => {
+            format!("`{}` is not in the catalogue; `toolgate scan` judges any server", args.server)
+        }
+    }
 }
 
 fn object(catalogue: &Catalogue, server: &CatalogueServer, tools: &[CatalogueTool]) -> Value {

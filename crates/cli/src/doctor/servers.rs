@@ -9,7 +9,7 @@ use super::{Check, Installation};
 use crate::admin_client::{AdminClient, part};
 use crate::config_source::{Here, Source};
 use crate::listing::text;
-use crate::serve::ListingGateway;
+use crate::serve::{ListingGateway, NotListed};
 
 pub(super) fn checks(here: &Installation<'_>) -> Vec<Check> {
     if here.has_gateway() {
@@ -54,11 +54,11 @@ fn listed(config: &Config) -> Vec<Check> {
     })
 }
 
-fn outcome(name: &str, tools: Result<Vec<String>, String>) -> Check {
+fn outcome(name: &str, tools: Result<Vec<String>, NotListed>) -> Check {
     let id = format!("server:{name}");
     match tools {
         Ok(tools) => Check::ok(id, format!("starts and lists {} tools", tools.len())),
-        Err(why) => Check::fail(id, why).fix(format!(
+        Err(why) => Check::fail(id, why.to_string()).fix(format!(
             "correct the entry `{name}` in toolgate.yaml, then: toolgate server test {name}"
         )),
     }

@@ -9,7 +9,7 @@ pub(super) fn text(report: &Report) -> String {
     for server in &report.servers {
         out += &["\n## ", &cell(&server.name), "\n\n"].concat();
         match &server.tools {
-            Err(why) => out += &["Cannot be scanned: ", &cell(why), "\n"].concat(),
+            Err(why) => out += &["Cannot be scanned: ", &cell(&why.to_string()), "\n"].concat(),
             Ok(tools) if tools.is_empty() => out += "No tools.\n",
             Ok(tools) => {
                 out += "| tool | class | level | parameters | reason |\n|---|---|---|---|---|\n";

@@ -8,6 +8,8 @@ use toolgate_catalog::{
     recommended, shadowing, trifecta,
 };
 
+use crate::serve::NotListed;
+
 /// All servers that were scanned.
 pub(super) struct Report {
     pub(super) servers: Vec<Scanned>,
@@ -21,7 +23,7 @@ pub(super) struct Report {
 pub(super) struct Scanned {
     pub(super) name: String,
     /// Its tools, the riskiest first, or why they are not known.
-    pub(super) tools: Result<Vec<ScannedTool>, String>,
+    pub(super) tools: Result<Vec<ScannedTool>, NotListed>,
     /// How they compare with the catalogue.
     pub(super) catalogue: Option<CatalogueComparison>,
 }
@@ -93,7 +95,7 @@ impl Report {
             object.insert("server".to_owned(), server.name.as_str().into());
             match &server.tools {
                 Ok(tools) => object.insert("tools".to_owned(), json!(tools)),
-                Err(why) => object.insert("error".to_owned(), why.as_str().into()),
+                Err(why) => object.insert("error".to_owned(), why.to_string().into()),
             };
             if let Some(compared) = &server.catalogue {
                 object.insert("catalogue".to_owned(), json!(compared));
@@ -113,7 +115,7 @@ impl Report {
 
 impl Scanned {
     /// Judges the definitions of a server.
-    pub(super) fn new(name: String, listed: Result<Vec<String>, String>) -> Self {
+    pub(super) fn new(name: String, listed: Result<Vec<String>, NotListed>) -> Self {
         let tools = listed.map(|definitions| {
             let mut tools: Vec<ScannedTool> =
                 definitions.iter().filter_map(|raw| ScannedTool::new(raw)).collect();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use jiff::Timestamp;
+use thiserror::Error;
 use tokio_util::task::TaskTracker;
 use toolgate_audit::ArgumentHashKey;
 use toolgate_config::Config;
@@ -14,6 +15,19 @@ use toolgate_store::{Engine, EngineSettings, MemoryBackend, Store};
 
 use super::wire::Wiring;
 use super::{CLOSE_TIMEOUT, core_dumps, random, store};
+
+/// Why a server was not listed, in words for people.
+#[derive(Debug, Clone, Error)]
+#[error("{0}")]
+pub(crate) struct NotListed(pub(crate) String);
+
+impl NotListed {
+    /// The same for people who know the server by another name than this gateway.
+    pub(crate) fn under_its_name(self, here: &str, name: &str) -> Self {
+        let text = self.0.replacen(&format!("server `{here}`"), "it", 1);
+        Self(text.replace(&format!("`{here}`"), &format!("`{name}`")))
+    }
+}
 
 /// The gateway and its children.
 pub(crate) struct ListingGateway {
@@ -46,8 +60,8 @@ impl ListingGateway {
     }
 
     /// The definitions of a server's tools, as the server wrote them.
-    pub(crate) async fn definitions(&self, server: &str) -> Result<Vec<String>, String> {
-        self.gateway.list_definitions(server).await.map_err(|why| why.to_string())
+    pub(crate) async fn definitions(&self, server: &str) -> Result<Vec<String>, NotListed> {
+        self.gateway.list_definitions(server).await.map_err(|why| NotListed(why.to_string()))
     }
 
     /// Ends all children.

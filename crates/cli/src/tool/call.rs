@@ -7,10 +7,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolgate_control::visible;
 
-use super::definition;
 use crate::args::{OneOutput, ToolCallArgs};
 use crate::exit::{Done, Usage};
 use crate::print;
+use crate::suggest::nearest;
 
 pub(super) fn run(args: &ToolCallArgs) -> anyhow::Result<Done> {
     let arguments = arguments(&args.arguments)?;
@@ -33,7 +33,7 @@ pub(super) fn run(args: &ToolCallArgs) -> anyhow::Result<Done> {
         .iter()
         .filter_map(|raw| Some(super::name(&super::read(raw).ok()?).to_owned()))
         .collect();
-    if let Some(near) = definition::nearest(&args.tool, &names) {
+    if let Some(near) = nearest(&args.tool, names.iter().map(String::as_str)) {
         print::err(&format!("did you mean `{}`?\n", visible(near)));
     }
     let failed = read.get("isError").and_then(Value::as_bool).unwrap_or(false);

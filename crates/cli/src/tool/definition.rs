@@ -90,19 +90,3 @@ fn kind(property: &Value) -> String {
 pub(super) fn one_line(tool: &RawValue) -> String {
     tool.get().replace(['\n', '\r'], " ")
 }
-
-/// The name that was probably meant: the same after a server's prefix, or a similar one.
-pub(super) fn nearest<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
-    let behind = names.iter().find(|name| {
-        name.split_once("__").is_some_and(|(_, tool)| tool.eq_ignore_ascii_case(wanted))
-    });
-    let alike = || {
-        names
-            .iter()
-            .map(|name| (strsim::jaro_winkler(wanted, name), name))
-            .filter(|(score, _)| *score > 0.85)
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, name)| name)
-    };
-    behind.or_else(alike).map(String::as_str)
-}

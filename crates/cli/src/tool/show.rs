@@ -6,6 +6,7 @@ use super::definition;
 use crate::args::{OneOutput, ToolShowArgs};
 use crate::exit::Done;
 use crate::print;
+use crate::suggest::nearest;
 
 pub(super) fn run(args: &ToolShowArgs) -> anyhow::Result<Done> {
     let tools = super::all(&args.agent)?;
@@ -22,7 +23,7 @@ pub(super) fn run(args: &ToolShowArgs) -> anyhow::Result<Done> {
         names.push(super::name(&tool).to_owned());
     }
     let wanted = &args.tool;
-    match definition::nearest(wanted, &names) {
+    match nearest(wanted, names.iter().map(String::as_str)) {
         Some(near) => bail!("there is no tool `{wanted}`; did you mean `{near}`?"),
         None => {
             bail!("there is no tool `{wanted}` among the {} that `tool list` shows", names.len())

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
-use crate::gate::{GUARD, Gate, Home, eventually};
+use crate::gate::{GUARD, Gate, Home, configuration, eventually};
 use crate::peer::{Peer, gate_with_peer};
 
 const DATA: &str = ".local/share/toolgate";
@@ -271,7 +271,7 @@ fn checkpoints_are_sent_to_syslog() {
 #[test]
 fn a_syslog_that_is_not_there_ends_the_start() {
     let home = Home::new();
-    home.configure("version: 1\naudit: { checkpoints: { syslog: /no/such/socket } }\n");
+    home.configure(&configuration("audit: { checkpoints: { syslog: /no/such/socket } }"));
     let output = home.run(&["serve"]);
     let printed = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{printed}");

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, NEWEST, initialize, initialize_with};
-use crate::gate::{Gate, Home, eventually};
+use crate::gate::{Gate, Home, configuration, eventually};
 use crate::peer::Peer;
 use crate::wire::get;
 
@@ -73,13 +73,16 @@ fn a_policy_that_cannot_be_used_ends_the_start() {
         [("version: '1'\ndefault: alow\n", "policy.yaml:2:10"), (failing, "test `")]
     {
         let home = Home::new();
+        home.configure(&configuration(""));
         fs::write(home.path("policy.yaml"), document).unwrap();
         let output = home.run(&["serve", "--policy", "policy.yaml"]);
         let printed = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{printed}");
         assert!(printed.contains(words), "{printed}");
     }
-    let output = Home::new().run(&["serve", "--policy", "no-such-file.yaml"]);
+    let home = Home::new();
+    home.configure(&configuration(""));
+    let output = home.run(&["serve", "--policy", "no-such-file.yaml"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().contains("no-such-file.yaml"));
 }

@@ -298,7 +298,8 @@ pub(crate) fn is_gone(pid: u32) -> bool {
     stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }
 
-fn configuration(config: &str) -> String {
+/// A configuration with free ports, unless it names its own.
+pub(crate) fn configuration(config: &str) -> String {
     let listen = if config.contains("listen:") { "" } else { LISTEN };
     format!("version: 1\n{listen}\n{config}\n")
 }

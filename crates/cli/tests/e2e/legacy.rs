@@ -80,7 +80,8 @@ fn a_declared_legacy_transport_is_not_probed() {
     echoes(&Agent::open(&gate, "old"), "hello");
     // toolgate's own listing comes in between.
     let lines = lines(&server);
-    let expected = |line: &String| line == "GET /sse" || line.starts_with("POST /messages?session=");
+    let expected =
+        |line: &String| line == "GET /sse" || line.starts_with("POST /messages?session=");
     assert!(lines.len() >= 4 && lines.iter().all(expected), "{lines:?}");
 }
 

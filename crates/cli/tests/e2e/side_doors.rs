@@ -57,7 +57,7 @@ fn servers(document: &str) -> Servers {
     fs::write(&file, document).unwrap();
     fs::create_dir(&newborn).unwrap();
     let config = format!(
-        "servers:\n{}{}  web: {{ url: 'http://{}' }}\n  old: {{ url: '{}', type: sse }}\n  \
+        "sessions: {{ ws_ping_timeout_ms: 3600000 }}\nservers:\n{}{}  web: {{ url: 'http://{}' }}\n  old: {{ url: '{}', type: sse }}\n  \
          newborn: {{ command: sh, args: ['{EXECUTES}', '{}', sessionless] }}\n",
         peer.entry("listing", ""),
         newer.entry("newer", ""),
