@@ -234,7 +234,9 @@ impl Reader {
         let describes = self.sentence == 0
             || verb.form == Form::Third
             || class.raised(Class::Destructive) == class;
-        if !describes {
+        // They also say how: `Handles various encodings.`
+        let says_how = self.sentence > 0 && self.found.class.is_some();
+        if !describes || (says_how && verb.kind == Kind::Vague && class == Class::Write) {
             return;
         }
         self.found.is_query |= self.phrase.all.has(Nouns::QUERY);
