@@ -99,7 +99,7 @@ pub(crate) fn run(names: &[&str]) -> Result<()> {
     if let Some(name) = unknown {
         bail!("`{name}` is not in `{}`", file("servers.tsv").display());
     }
-    run_command(cargo().args(["build", "--bin", "toolgate"]))?;
+    run_command(cargo().args(["build", "--workspace", "--bin", "toolgate"]))?;
     let date = output(Command::new("date").args(["-u", "+%F"]))?;
     let mut failed = Vec::new();
     let wanted =
