@@ -12,6 +12,10 @@ pub struct Facts<'a> {
     pub is_recording: bool,
     /// Servers that cannot be used, with the reason.
     pub failed_servers: Vec<(String, String)>,
+    /// Tools that are quarantined, as `server/tool`.
+    pub quarantined: Vec<String>,
+    /// How many calls wait for a person.
+    pub pending_approvals: u64,
     /// The connected sessions, as `GET /api/v1/sessions` shows them.
     pub sessions: &'a [serde_json::Value],
 }
@@ -32,6 +36,8 @@ pub fn attention(view: &View, facts: &Facts<'_>) -> Vec<String> {
     found.extend(facts.failed_servers.iter().map(|(name, why)| {
         format!("server `{name}` cannot be used: {why}; `toolgate server test {name}` tries again")
     }));
+    found.extend(of_approvals(facts.pending_approvals));
+    found.extend(of_quarantine(&facts.quarantined));
     found.extend(facts.sessions.iter().filter_map(of_session));
     let broken = view.policies.iter().filter(|policy| policy.item.state == PolicyState::Broken);
     found.extend(broken.map(|policy| {
@@ -40,6 +46,25 @@ pub fn attention(view: &View, facts: &Facts<'_>) -> Vec<String> {
     }));
     found.extend(view.grants.iter().filter_map(of_grant));
     found
+}
+
+fn of_approvals(pending: u64) -> Option<String> {
+    let calls = match pending {
+        0 => return None,
+        1 => "1 call waits".to_owned(),
+        more => format!("{more} calls wait"),
+    };
+    Some(format!("{calls} for a person; `toolgate approval list` shows what to answer"))
+}
+
+/// One sentence for all of them: a server that changes all its tools has many.
+fn of_quarantine(keys: &[String]) -> Option<String> {
+    let first = keys.first()?;
+    let which = match keys.len() {
+        1 => format!("tool `{first}` is quarantined"),
+        more => format!("{more} tools are quarantined, such as `{first}`"),
+    };
+    Some(format!("{which}; `toolgate tool show --diff {first}` shows the change"))
 }
 
 fn of_freeze(freeze: &FreezeItem) -> String {
@@ -105,6 +130,8 @@ mod tests {
             reload: Some(&reload),
             is_recording: false,
             failed_servers: vec![("files".to_owned(), "no such program".to_owned())],
+            quarantined: vec!["files/read".to_owned(), "files/write".to_owned()],
+            pending_approvals: 2,
             sessions: &sessions,
         };
         let found = found("grants: [{ label: a, token: env:A }]", &facts);
@@ -112,6 +139,8 @@ mod tests {
             "the last reload was rejected",
             "durability` is off",
             "server `files` cannot be used: no such program",
+            "2 calls wait for a person",
+            "2 tools are quarantined, such as `files/read`; `toolgate tool show --diff files/read`",
             "session `u1`: two programs",
             "grant `a` has no policy",
         ] {
@@ -121,6 +150,6 @@ mod tests {
                 "{part}: {found:?}"
             );
         }
-        assert_eq!(found.len(), 5);
+        assert_eq!(found.len(), 7);
     }
 }

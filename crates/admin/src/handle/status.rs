@@ -80,7 +80,11 @@ pub(crate) async fn get(ask: Ask) -> Answer {
     let stored = store.status().await?;
     let sessions = given.sessions.as_ref().map(|sessions| sessions()).unwrap_or_default();
     let reload = given.control.last_reload();
+    let quarantined = ask.admin.gateway().known_tools().into_iter();
+    let quarantined = quarantined.filter(|tool| tool.quarantine.is_some());
     let facts = Facts {
+        quarantined: quarantined.map(|tool| format!("{}/{}", tool.server, tool.name)).collect(),
+        pending_approvals: store.pending_approvals().await?.count,
         reload: reload.as_deref(),
         is_recording: given.facts.get("durability").and_then(Value::as_str) != Some("off"),
         failed_servers: Vec::new(),

@@ -126,7 +126,8 @@ pub(crate) async fn get(ask: Ask) -> Answer {
     let definition = Definition::parse(&raw).unwrap_or_else(named);
     let class = reviewed.map(|known| known.class);
     let class = class.unwrap_or_else(|| gateway.resolve_tool(Some(server), tool, None).class);
-    let found = assessed(server, &definition, class);
+    let is_quarantined = reviewed.is_some_and(|known| known.quarantine.is_some());
+    let found = assessed(server, &definition, class, is_quarantined);
     let hidden = hidden_text(&raw).len();
     let fingerprint = toolgate_catalog::fingerprint(&raw).ok();
     ok(&Detail {
@@ -148,17 +149,20 @@ pub(crate) async fn get(ask: Ask) -> Answer {
     })
 }
 
-/// The assessment of a definition, with the class that calls are decided with.
+/// The assessment of a definition, with the class that calls are decided with. No call of a quarantined
+/// one is decided: it is judged by its own words if they are worse.
 fn assessed(
     server: &str,
     definition: &Definition<'_>,
     class: toolgate_catalog::Class,
+    is_quarantined: bool,
 ) -> Assessment {
     let found = match server {
         SESSIONS => classify_session(definition),
         _ => classify(definition),
     };
-    if found.class == class { found } else { found.with_class(class, What::Configured(class)) }
+    let is_worse = is_quarantined && found.class.raised(class) == found.class;
+    if found.class == class || is_worse { found } else { found.with_class(class, What::Configured(class)) }
 }
 
 pub(crate) async fn call(ask: Ask) -> Answer {

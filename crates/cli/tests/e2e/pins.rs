@@ -72,6 +72,8 @@ fn a_changed_definition_waits_for_a_person_on_both_endpoints() {
         }
         assert_eq!(server.calls().len(), 2, "nothing was sent");
         let known = item(&api, "quarantined");
+        let attention = api.get("status")["attention"].to_string();
+        assert!(attention.contains("tool `web/read` is quarantined"), "{attention}");
         assert!(known["reason"].as_str().unwrap().contains("hidden text"), "{known}");
         assert!(drift(&api)[0].contains("hidden text"), "{:?}", drift(&api));
 
