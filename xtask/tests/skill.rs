@@ -1,8 +1,9 @@
-//! The skill for agents and the code agree, and so do pages and their translations.
+//! The skill for agents and the code agree.
 //!
 //! * Every error code in the skill exists in the product, and those that an agent must know are there.
 //! * The skill describes exactly the built-in tools.
-//! * A Russian page has the headings and the code blocks of its English page.
+//!
+//! `russian.rs` compares the pages with their translations.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
@@ -46,55 +47,6 @@ fn built_in_tools_of_the_skill_exist() {
         let page = read(&format!("skills/toolgate/{page}"));
         assert_eq!(first_column(&page, heading), built_ins);
     }
-}
-
-#[test]
-fn translations_have_the_same_headings_and_code_blocks() {
-    let pairs = translated();
-    assert!(pairs.iter().any(|(english, _)| english.ends_with("skills/toolgate/SKILL.md")));
-    for (english, russian) in pairs {
-        let page = fs::read_to_string(&english).expect("an English page");
-        let translation = fs::read_to_string(&russian).expect("a Russian page");
-        let name = russian.display();
-        assert_eq!(headings(&page), headings(&translation), "headings of {name}");
-        assert_eq!(code_blocks(&page), code_blocks(&translation), "code blocks of {name}");
-    }
-}
-
-/// Pages of the skill have a neighbour `NAME.ru.md`, pages of `docs` may have `docs/ru/NAME.md`.
-fn translated() -> Vec<(PathBuf, PathBuf)> {
-    let mut pairs = Vec::new();
-    for folder in ["skills/toolgate", "skills/toolgate/reference"] {
-        for page in pages(&root().join(folder)) {
-            let name = page.file_name().unwrap().to_str().unwrap().to_owned();
-            if !name.ends_with(".ru.md") {
-                let russian = page.with_file_name(name.replace(".md", ".ru.md"));
-                pairs.push((page, russian));
-            }
-        }
-    }
-    for russian in pages(&root().join("docs/ru")) {
-        pairs.push((root().join("docs").join(russian.file_name().unwrap()), russian));
-    }
-    pairs
-}
-
-/// The depth of each heading, in order.
-fn headings(page: &str) -> Vec<usize> {
-    let mut in_code = false;
-    let mut found = Vec::new();
-    for line in page.lines() {
-        in_code ^= line.starts_with("```");
-        let depth = line.chars().take_while(|c| *c == '#').count();
-        if !in_code && depth > 0 && line.chars().nth(depth) == Some(' ') {
-            found.push(depth);
-        }
-    }
-    found
-}
-
-fn code_blocks(page: &str) -> Vec<&str> {
-    page.split("\n```").skip(1).step_by(2).collect()
 }
 
 /// The names in backticks in the first column of the first table below a heading.
@@ -143,12 +95,6 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn pages(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let paths = entries.map(|entry| entry.unwrap().path());
-    paths.filter(|path| path.extension().is_some_and(|end| end == "md")).collect()
-}
-
 fn read(page: &str) -> String {
     fs::read_to_string(root().join(page)).expect(page)
 }
@@ -160,8 +106,6 @@ fn root() -> PathBuf {
 /// The checks can fail.
 #[test]
 fn differences_are_found() {
-    assert_eq!(headings("# a\n```sh\n# no heading\n```\n## b\n#c\n"), [1, 2]);
-    assert_eq!(code_blocks("a\n```sh\nx\n```\nb\n```\ny\n```\n"), ["sh\nx", "\ny"]);
     let page = "\n## T\n\n| a | b |\n|---|---|\n| `x` | `z` |\n| `y` | |\n\n| `w` |\n";
     assert_eq!(first_column(page, "## T"), BTreeSet::from(["x".to_owned(), "y".to_owned()]));
 }

@@ -8,8 +8,18 @@ use std::path::{Path, PathBuf};
 
 use toolgate_audit::ERROR_CODES;
 
-/// Codes of parts that are specified and not built yet.
-const RESERVED: [&str; 2] = ["approval_denied", "quarantined"];
+/// What every refusal has in common.
+const SHAPE: &str = r#"
+```json
+{"content":[{"type":"text","text":"[POLICY DENIED] …"}],"isError":true,
+ "_meta":{"error_code":"rate_limited","rule":"/tools/close/limits/close_rate","retry_after_s":12,"call_id":"…"}}
+```
+
+| `effect` | meaning | repeat the call? |
+|---|---|---|
+| `not_started` | nothing was sent to the server | yes, if the code permits it |
+| `unknown` | the call was sent, and how it ended is not known | only after a check: the tool may have run |
+"#;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -25,6 +35,7 @@ fn page() -> String {
          text tells the model what happened and whether it may retry. \
          `toolgate explain CODE` prints one entry; `toolgate audit list --code CODE` finds the calls.\n",
     );
+    page.push_str(SHAPE);
     for code in ERROR_CODES {
         write!(page, "\n## `{}`\n\n{}\n\n", code.code, code.when).unwrap();
         if !code.prefix.is_empty() {
@@ -53,7 +64,7 @@ fn every_code_is_described_once_and_used() {
     for name in ["admission", "gateway", "policy", "session", "upstream"] {
         read_all(&root().join("crates").join(name).join("src"), &mut sources);
     }
-    for code in codes.iter().filter(|code| !RESERVED.contains(*code)) {
+    for code in &codes {
         assert!(sources.contains(&format!("\"{code}\"")), "no crate uses `{code}`");
     }
     // The functions that map failures to codes.

@@ -1,5 +1,6 @@
 //! The examples of the documentation are documents: each one loads without a problem and passes its
-//! tests. Pages are the manual, the quick start, the cookbook, `docs/attacks/` and translations.
+//! tests. Pages are the manual, the quick start, the 1C guide, the cookbook, `docs/attacks/` and
+//! translations.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ const RECIPES: usize = 20;
 fn the_examples_of_the_manual_are_good_documents() {
     let manual = read("docs/policy.md");
     assert!(blocks(&manual).iter().any(|block| is_whole(block)));
-    for name in ["policy.md", "quickstart.md"] {
+    for name in ["policy.md", "quickstart.md", "onec.md"] {
         check_page(&read(&format!("docs/{name}")));
         let translation = root().join("docs/ru").join(name);
         if translation.exists() {
