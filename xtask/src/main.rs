@@ -4,6 +4,7 @@
 //! Invariant: no verb skips a part silently; what cannot run is a failure with its reason.
 
 mod bench;
+mod book;
 mod cargo;
 mod catalogue;
 mod clients;
@@ -39,6 +40,7 @@ usage: cargo xtask <verb>
   bench policy [--quick | --gate | --bless]
                       speed of the policy engine, beside two others; instruction counts
   bench classify      definitions classified per second on one core
+  book                the documentation as a book in target/book; needs mdBook
   catalogue [NAME…]   scan the public servers of the catalogue again, all or those named
   console             the console in a real browser; after `test --only peers` and `test --only build`
   scan                `toolgate scan` of the real servers; after the same
@@ -79,6 +81,7 @@ fn run(words: &[&str]) -> Result<()> {
     match words {
         ["test", rest @ ..] => test::run(rest),
         ["bench", rest @ ..] => bench::run(rest),
+        ["book"] => book::run(),
         ["catalogue", rest @ ..] => catalogue::run(rest),
         ["screenshots"] => console::screenshots(),
         ["console"] => console::run(),

@@ -12,10 +12,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Codes that ask something of an agent.
-const ESSENTIAL: [&str; 7] = [
+const ESSENTIAL: [&str; 9] = [
     "no_live_session",
     "session_id_required",
     "approval_required",
+    "approval_denied",
+    "quarantined",
     "rate_limited",
     "policy_denied",
     "unknown_tool",
