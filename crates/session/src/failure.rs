@@ -70,6 +70,13 @@ pub enum SessionFailure {
         /// The tool.
         tool: String,
     },
+    /// The session has changed the tool's definition since the call was decided.
+    ToolChanged {
+        /// The session.
+        session_id: Arc<str>,
+        /// The tool.
+        tool: String,
+    },
     /// The queue of the session is full.
     SessionBusy {
         /// The session.
@@ -124,7 +131,7 @@ impl SessionFailure {
             Self::SessionIdRequired { .. } => "session_id_required",
             Self::UnknownSession { .. } => "unknown_session",
             Self::SessionGone { .. } => "session_gone",
-            Self::SessionMismatch { .. } => "session_mismatch",
+            Self::SessionMismatch { .. } | Self::ToolChanged { .. } => "session_mismatch",
             Self::SessionBusy { .. } => "session_busy",
             Self::InvalidArguments { .. } => "invalid_arguments",
             Self::Timeout { .. } => "upstream_timeout",
@@ -165,6 +172,9 @@ impl SessionFailure {
             Self::SessionMismatch { session_id, tool } => format!(
                 "Session `{session_id}` does not publish `{tool}`. Nothing was sent. Choose another session."
             ),
+            Self::ToolChanged { session_id, tool } => format!(
+                "Session `{session_id}` has changed the definition of `{tool}` while the call waited. Nothing was sent. List the tools again before you repeat it."
+            ),
             Self::SessionBusy { session_id, waiting, retry_after_s } => format!(
                 "Session `{session_id}` is busy: {waiting} calls are already waiting. Nothing was sent. Try again in {retry_after_s} s."
             ),
@@ -203,6 +213,7 @@ impl SessionFailure {
             }
             Self::SessionGone { session_id, .. }
             | Self::SessionMismatch { session_id, .. }
+            | Self::ToolChanged { session_id, .. }
             | Self::Timeout { session_id, .. } => {
                 meta.insert("session_id".into(), (**session_id).into());
             }

@@ -149,9 +149,8 @@ impl SessionMachine {
         let uid = &target.session_id;
         let session = self.by_uid.get(uid).filter(|session| session.life == target.life);
         let Some(session) = session else { return Some(target.gone()) };
-        if !session.tools.contains_key(&target.tool.name) {
-            let (session_id, tool) = (Arc::clone(uid), target.published.clone());
-            return Some(SessionFailure::SessionMismatch { session_id, tool });
+        if let Err(failure) = session.publishes(uid, &target.tool, &target.published) {
+            return Some(failure);
         }
         let kind = self.settings.of_kind(&session.card.kind);
         if session.socket.is_none() && kind.reconnect_wait.is_zero() {

@@ -69,19 +69,19 @@ impl SessionMachine {
             let Some(session) = self.by_uid.get_mut(uid) else { return };
             let Some(socket) = session.socket else { return };
             let Some(head) = session.queue.front() else { return };
-            let tool = session.tools.get(&head.tool.name).cloned();
-            let room =
-                tool.as_ref().map(|tool| self.settings.concurrency(&session.card.kind, tool));
-            if room.is_some_and(|concurrency| !session.has_room(concurrency)) {
-                return;
-            }
-            let Some(next) = session.queue.pop_front() else { return };
-            if let (Some(tool), Some(concurrency)) = (tool, room) {
-                self.send_call(uid, socket, &next, tool, concurrency);
-            } else {
-                let tool = next.tool.name.to_string();
-                let session_id = Arc::clone(uid);
-                self.end_queued(uid, &next, SessionFailure::SessionMismatch { session_id, tool });
+            match session.publishes(uid, &head.tool, &head.published).cloned() {
+                Ok(tool) => {
+                    let concurrency = self.settings.concurrency(&session.card.kind, &tool);
+                    if !session.has_room(concurrency) {
+                        return;
+                    }
+                    let Some(next) = session.queue.pop_front() else { return };
+                    self.send_call(uid, socket, &next, tool, concurrency);
+                }
+                Err(failure) => {
+                    let Some(next) = session.queue.pop_front() else { return };
+                    self.end_queued(uid, &next, failure);
+                }
             }
         }
     }

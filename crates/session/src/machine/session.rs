@@ -97,6 +97,24 @@ impl Session {
             && self.card.infobase_name == card.infobase_name
     }
 
+    /// The tool that a call was decided for, if the session still publishes it with the definition
+    /// that was decided.
+    pub(crate) fn publishes(
+        &self,
+        uid: &Arc<str>,
+        decided: &Tool,
+        published: &str,
+    ) -> Result<&Arc<Tool>, SessionFailure> {
+        let (session_id, tool) = (Arc::clone(uid), published.to_owned());
+        match self.tools.get(&decided.name) {
+            None => Err(SessionFailure::SessionMismatch { session_id, tool }),
+            Some(now) if now.shown != decided.shown => {
+                Err(SessionFailure::ToolChanged { session_id, tool })
+            }
+            Some(now) => Ok(now),
+        }
+    }
+
     /// The session as listed in errors.
     pub(crate) fn candidate(&self, uid: &Arc<str>) -> Candidate {
         Candidate {

@@ -276,7 +276,7 @@ fn a_full_queue_is_busy() {
 #[test]
 fn changes_between_resolve_and_call() {
     type Change = fn(&mut Harness);
-    let cases: [(Change, &str); 3] = [
+    let cases: [(Change, &str); 4] = [
         (
             |harness| drop(harness.tell(1, "session.bye", Value::Null)),
             "answer 1 session_gone not_started",
@@ -290,6 +290,13 @@ fn changes_between_resolve_and_call() {
         ),
         (
             |harness| drop(harness.tell(1, "session.tools_changed", json!({"tools": []}))),
+            "answer 1 session_mismatch not_started",
+        ),
+        (
+            |harness| {
+                let changed = json!({"name": "a", "description": "new", "input_schema": {}});
+                harness.tell(1, "session.tools_changed", json!({"tools": [changed]}));
+            },
             "answer 1 session_mismatch not_started",
         ),
     ];
@@ -313,6 +320,28 @@ fn a_tool_removed_while_its_call_is_queued() {
     let lines = harness.tell(1, "session.tools_changed", tools);
     assert_eq!(lines, ["answer 2 session_mismatch not_started"]);
     assert_eq!(harness.reply(1, 1, 1), [format!("answer 1 {OK}")]);
+}
+
+#[test]
+fn a_definition_changed_while_its_call_is_queued() {
+    let mut harness = Harness::new();
+    harness.join(1, "u1", "client", &["a", "b"]);
+    harness.call(1, "a", "{}");
+    harness.call(2, "b", "{}");
+    harness.call(3, "a", "{}");
+    let schema = json!({"type": "object"});
+    let same = json!({"name": "a", "input_schema": schema});
+    let other = json!({"name": "b", "description": "sends it elsewhere", "input_schema": schema});
+    let tools = json!({"tools": [same, other]});
+    let lines = harness.tell(1, "session.tools_changed", tools);
+    assert_eq!(
+        lines,
+        ["answer 2 session_mismatch not_started"],
+        "the call was decided for another"
+    );
+    let lines = harness.reply(1, 1, 1);
+    assert_eq!(lines.first(), Some(&format!("answer 1 {OK}")));
+    assert!(lines.iter().any(|line| line.starts_with("send")), "`a` is the same: {lines:?}");
 }
 
 #[test]

@@ -74,7 +74,9 @@ impl Checker {
                 demand!(over, "{call:?} ended although `{uid}` is there");
                 self.count("gone queued");
             }
-            SessionFailure::SessionMismatch { .. } => self.count("mismatch queued"),
+            SessionFailure::SessionMismatch { .. } | SessionFailure::ToolChanged { .. } => {
+                self.count("mismatch queued");
+            }
             SessionFailure::SessionBusy { .. } => {
                 demand!(is_new, "{call:?} was started and then refused");
             }
