@@ -162,7 +162,11 @@ fn assessed(
         _ => classify(definition),
     };
     let is_worse = is_quarantined && found.class.raised(class) == found.class;
-    if found.class == class || is_worse { found } else { found.with_class(class, What::Configured(class)) }
+    if found.class == class || is_worse {
+        found
+    } else {
+        found.with_class(class, What::Configured(class))
+    }
 }
 
 pub(crate) async fn call(ask: Ask) -> Answer {
