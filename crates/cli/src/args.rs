@@ -17,6 +17,8 @@ mod client;
 mod console;
 mod demo;
 mod doctor;
+#[cfg(test)]
+mod documented;
 mod examples;
 mod import;
 mod policy;
@@ -25,6 +27,8 @@ mod reference;
 mod run;
 mod scan;
 mod session;
+#[cfg(test)]
+mod shell;
 mod status;
 mod tool;
 

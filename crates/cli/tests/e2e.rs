@@ -31,6 +31,8 @@ mod program;
 mod recorder;
 #[path = "e2e/sessionless.rs"]
 mod sessionless;
+#[path = "../src/args/shell.rs"]
+mod shell;
 #[path = "e2e/upstream.rs"]
 mod upstream;
 #[path = "e2e/wire.rs"]
@@ -64,6 +66,8 @@ mod demo;
 mod disk;
 #[path = "e2e/doctor.rs"]
 mod doctor;
+#[path = "e2e/documented.rs"]
+mod documented;
 #[path = "e2e/edges.rs"]
 mod edges;
 #[path = "e2e/enforce.rs"]
