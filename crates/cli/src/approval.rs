@@ -1,5 +1,7 @@
 //! `toolgate approval`: answer calls that wait for a person.
 
+mod watch;
+
 use http::Method;
 use serde_json::{Map, Value, json};
 use toolgate_control::visible;
@@ -42,6 +44,7 @@ pub(crate) fn run(args: &ApprovalArgs) -> anyhow::Result<Done> {
             let path = format!("/api/v1/approvals/{}/deny", part(&args.id));
             answer(&args.admin, &path, reasoned(args.reason.as_deref()), args.output)
         }
+        ApprovalVerb::Watch(args) => watch::run(args),
         ApprovalVerb::Revoke(args) => {
             let path = format!("/api/v1/approvals/standing/{}", part(&args.id));
             AdminClient::new(&args.admin)?.send(&Method::DELETE, &path, None)?;
@@ -135,7 +138,9 @@ pub(crate) fn shown(approval: &Value) -> String {
         line(name, cell(approval.get(name).unwrap_or(&Value::Null)));
     }
     line("arguments", text(approval, "shown").map_or_else(|| "(erased)".to_owned(), visible));
-    for name in ["class", "undo", "rule", "note", "asked", "created", "expires", "digest"] {
+    for name in
+        ["class", "class_reason", "undo", "rule", "note", "asked", "created", "expires", "digest"]
+    {
         line(name, cell(approval.get(name).unwrap_or(&Value::Null)));
     }
     if let Some(differs) = approval.get("differs").filter(|differs| !differs.is_null()) {

@@ -39,6 +39,7 @@ pub(crate) use admin::{
 };
 pub(crate) use approval::{
     ApprovalAnswerArgs, ApprovalArgs, ApprovalListArgs, ApprovalShowArgs, ApprovalVerb,
+    ApprovalWatchArgs,
 };
 pub(crate) use audit::{
     AuditArgs, AuditVerb, DataArgs, ExportArgs, ExportOutput, ListArgs, OneOutput, RowsOutput,

@@ -20,6 +20,10 @@ pub(crate) enum ApprovalVerb {
     Approve(ApprovalAnswerArgs),
     /// Deny a call; the agent is told the reason
     Deny(ApprovalDenyArgs),
+    /// Watch pending approvals and answer each with one key
+    ///
+    /// On a terminal it shows one approval at a time: `a` approves it, `d` denies it, `n` shows the next one, `q` quits. A new approval rings the bell. Without a terminal it prints one line for each approval that begins or stops to wait.
+    Watch(ApprovalWatchArgs),
     /// End a standing exception
     Revoke(ApprovalRevokeArgs),
 }
@@ -88,6 +92,15 @@ pub(crate) struct ApprovalDenyArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ApprovalWatchArgs {
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
+    /// Command for `sh` that runs for each new approval; it gets `TOOLGATE_APPROVAL_ID`, `_GRANT`, `_IDENTITY`, `_SERVER`, `_SESSION`, `_TOOL`, `_CLASS` and `_EXPIRES` in its environment, and the approval as JSON on its stdin
+    #[arg(long, value_name = "CMD")]
+    pub(crate) exec: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -77,6 +77,13 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("approval deny", &["toolgate approval deny apr_0a1b2c3d4e5f6a7b8c9d --reason \"not today\""]),
+    (
+        "approval watch",
+        &[
+            "toolgate approval watch",
+            "toolgate approval watch --exec 'notify-send \"$TOOLGATE_APPROVAL_TOOL\"'",
+        ],
+    ),
     ("approval revoke", &["toolgate approval revoke ID"]),
     ("policy plan", &["toolgate policy plan policy.yaml --name team"]),
     ("import", &["toolgate import .mcp.json", "toolgate import .mcp.json --write toolgate.yaml"]),

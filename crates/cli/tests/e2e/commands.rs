@@ -108,6 +108,8 @@ fn help_texts() {
         ("approval-show", &["approval", "show", "--help"]),
         ("approval-approve", &["approval", "approve", "--help"]),
         ("approval-deny", &["approval", "deny", "--help"]),
+        ("approval-watch", &["approval", "watch", "--help"]),
+        ("approval-revoke", &["approval", "revoke", "--help"]),
         ("freeze-list", &["freeze", "list", "--help"]),
         ("demo", &["demo", "--help"]),
         ("demo-onec", &["demo", "onec", "--help"]),
