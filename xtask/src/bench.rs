@@ -10,6 +10,7 @@
 //! compared.
 
 mod all;
+mod approvals;
 mod arena;
 mod classify;
 mod dialled;
@@ -98,8 +99,10 @@ const FAULTY: &str = "faulty";
 const SESSION_CALL: &str = "session-call";
 const FLEET: &str = "sessions";
 const STORM: &str = "storm";
+const APPROVALS: &str = "approvals";
 /// Measurements besides the scenarios.
-const OTHERS: [&str; 9] = [MEMORY, START, DISK, ROWS, ALL, FAULTY, SESSION_CALL, FLEET, STORM];
+const OTHERS: [&str; 10] =
+    [MEMORY, START, DISK, ROWS, ALL, FAULTY, SESSION_CALL, FLEET, STORM, APPROVALS];
 const MEMORY_AIM_MIB: f64 = 15.0;
 const START_AIM_MS: f64 = 50.0;
 const DISK_AIM_BYTES: f64 = 1_000.0;
@@ -309,6 +312,7 @@ fn measure_all(options: &Options) -> Result<Vec<Row>> {
     }
     rows.extend(all::rows(&arena, &extent, &|name| options.wants(name)));
     rows.extend(dialled::rows(&arena, &extent, &|name| options.wants(name)));
+    rows.extend(approvals::rows(&arena, &extent, &|name| options.wants(name)));
     Ok(rows)
 }
 

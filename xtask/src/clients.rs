@@ -120,7 +120,7 @@ mod tests {
     fn the_scenarios_are_found() {
         let names = super::scenarios().unwrap();
         for known in
-            ["restart", "py-resume", "ts2-auto", "claude-code", "py2-legacy", "py2-sessions"]
+            ["restart", "py-resume", "ts2-auto", "claude-code", "py2-legacy", "py2-approvals"]
         {
             assert!(names.iter().any(|(_, name)| name == known), "`{known}` is not found");
         }

@@ -23,7 +23,7 @@ struct Part {
     count: (&'static str, &'static str),
 }
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 9] = [
     Part {
         name: "storm",
         what: "a storm of 1,000 agents that all count from nought",
@@ -52,6 +52,20 @@ const PARTS: [Part; 7] = [
         package: "toolgate",
         words: &["--test", "proof", "kills", "--", "--nocapture"],
         count: ("TOOLGATE_KILLS", "10000"),
+    },
+    Part {
+        name: "approval-kill",
+        what: "kill -9 between hold, approval and send: the call runs once or not at all",
+        package: "toolgate",
+        words: &["--test", "proof", "survives_kills", "--", "--nocapture"],
+        count: ("TOOLGATE_APPROVAL_KILLS", "1000"),
+    },
+    Part {
+        name: "redeem",
+        what: "64 agents redeem one approval, a thousand times",
+        package: "toolgate",
+        words: &["--release", "--test", "proof", "redeemed_once", "--", "--nocapture"],
+        count: ("TOOLGATE_REDEMPTIONS", "1000"),
     },
     Part {
         name: "exact",

@@ -3,9 +3,11 @@
 //!
 //! Real processes, real HTTP. Executions are counted where they happen, at the server
 //! (`upstream.rs`), never at the gateway. `kill.rs` kills, `exact.rs` hammers limits,
-//! `reload.rs` changes policies under load, `closing.rs` is the four closing tools by a set clock.
+//! `reload.rs` changes policies under load, `closing.rs` is the four closing tools by a set clock,
+//! `approvals.rs` redeems approvals at once and across kills.
 //!
-//! `TOOLGATE_KILLS`, `TOOLGATE_TRIALS` and `TOOLGATE_RELOADS` set the counts (200, 100, 60);
+//! `TOOLGATE_KILLS`, `TOOLGATE_TRIALS`, `TOOLGATE_RELOADS`, `TOOLGATE_REDEMPTIONS` and
+//! `TOOLGATE_APPROVAL_KILLS` set the counts (200, 100, 60, 10, 24);
 //! `TOOLGATE_SEED` repeats a run whose seed was printed, as far as chance is ours.
 #![expect(
     clippy::unwrap_used,
@@ -21,6 +23,8 @@ mod gate;
 
 #[path = "proof/agent.rs"]
 mod agent;
+#[path = "proof/approvals.rs"]
+mod approvals;
 #[path = "proof/audited.rs"]
 mod audited;
 #[path = "proof/closing.rs"]

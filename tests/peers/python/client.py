@@ -19,8 +19,8 @@ class Result(BaseModel, extra="allow"):
     """Any result."""
 
 
-def make_session(name, read, write, roots=()):
-    """`name` appears in every answer, so that an answer given by the wrong client shows."""
+def make_session(name, read, write, roots=(), asked=None):
+    """`name` appears in every answer, so that an answer given by the wrong client shows. Questions are put into `asked`."""
 
     async def sampling(context, params):
         text = f"{name} was asked: {params.messages[0].content.text}"
@@ -28,6 +28,8 @@ def make_session(name, read, write, roots=()):
         return types.CreateMessageResult(role="assistant", content=content, model="none", stopReason="endTurn")
 
     async def elicitation(context, params):
+        if asked is not None:
+            asked.append(params.message)
         if getattr(params, "mode", "form") == "url":
             return types.ElicitResult(action="decline")
         content = {"name": name, "check": True, "integer": 7, "number": 1.5}

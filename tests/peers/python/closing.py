@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+import urllib.request
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 
@@ -25,6 +26,8 @@ TOOLS = [
 ]
 # A minute must have so much left for its calls.
 ROOM = 30
+# The session that a person lets be closed; the others do not reach it.
+HELD = "s39"
 
 
 def token(tool, who):
@@ -42,8 +45,15 @@ async def gate(job):
             name = f"TOKEN_{tool}_{who}".upper()
             environment[name] = token(tool, who)
             grants.append({"label": f"{tool}-{who}", "token": f"env:{name}", "policy": tool, "servers": [server]})
+    policies["held"] = {
+        "version": "1",
+        "default": "deny",
+        "tools": {"close_agent_session": {"approve": {"wait": "45s", "note": "closes a session"}}},
+    }
+    environment["TOKEN_HELD"] = token("close_agent_session", "held")
+    grants.append({"label": "held", "token": "env:TOKEN_HELD", "policy": "held", "servers": ["zulip"]})
     config = os.path.join(folder, "closing.yaml")
-    listen = {"mcp": "127.0.0.1:0", "sessions": "off", "admin": "off"}
+    listen = {"mcp": "127.0.0.1:0", "sessions": "off", "admin": "127.0.0.1:0"}
     servers = {"desk": {"url": job["desk"]}, "zulip": {"url": job["zulip"]}}
     document = {"version": 1, "data": job["data"], "listen": listen, "servers": servers}
     with open(config, "w") as file:
@@ -56,7 +66,7 @@ async def gate(job):
         )
     line = await child.stdout.readline()
     assert line, "toolgate did not start"
-    yield json.loads(line)["mcp"]
+    yield json.loads(line)
     child.terminate()
     assert await child.wait() == 0, "toolgate ends with 0 on SIGTERM"
 
@@ -114,7 +124,9 @@ class Tool:
 
 async def run(job):
     async with AsyncExitStack() as stack:
-        mcp = await stack.enter_async_context(gate(job))
+        ready = await stack.enter_async_context(gate(job))
+        mcp = ready["mcp"]
+        await hold(stack, job, ready)
         tools = [Tool(*tool) for tool in TOOLS]
         for tool in tools:
             await tool.open(stack, mcp)
@@ -129,6 +141,45 @@ async def run(job):
         await count(stack, job, tools)
 
 
+async def hold(stack, job, ready):
+    """A session is closed only after a person has approved it."""
+    with open(os.path.join(job["data"], "admin.token")) as file:
+        bearer = file.read().strip()
+
+    def ask(method, path):
+        headers = {"Authorization": f"Bearer {bearer}", "Content-Type": "application/json"}
+        body = b"{}" if method == "POST" else None
+        request = urllib.request.Request(f"{ready['admin']}/api/v1/{path}", body, headers, method=method)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
+    told = asyncio.Event()
+
+    async def progress(step, total, message):
+        told.set()
+
+    agent = await connect(stack, f"{ready['mcp']}/mcp/zulip", token("close_agent_session", "held"))
+    call = agent.call_tool("close_agent_session", {"session_id": HELD}, progress_callback=progress)
+    call = asyncio.ensure_future(call)
+    await asyncio.wait([call, asyncio.ensure_future(told.wait())], return_when=asyncio.FIRST_COMPLETED)
+    assert told.is_set() and not call.done(), call
+    zulip = await connect(stack, job["zulip"])
+    assert HELD not in await closed(zulip), "it is closed before a person has answered"
+    [approval] = (await asyncio.to_thread(ask, "GET", "approvals?state=pending"))["items"]
+    assert approval["tool"] == "close_agent_session" and approval["arguments"] == {"session_id": HELD}, approval
+    await asyncio.to_thread(ask, "POST", f"approvals/{approval['id']}/approve")
+    result = await call
+    assert not result.isError and "success" in result.content[0].text, result
+    assert await closed(zulip) == [HELD]
+
+
+async def closed(zulip):
+    """The sessions that the server itself has closed."""
+    listed = await zulip.call_tool("list_sessions", {"include_closed": True})
+    sessions = json.loads(listed.content[0].text)["sessions"]
+    return [session["session_id"] for session in sessions if session["status"] == "completed"]
+
+
 async def count(stack, job, tools):
     """What the servers themselves know of it."""
     with open(job["record"]) as record:
@@ -136,10 +187,8 @@ async def count(stack, job, tools):
     for tool in tools[:3]:
         assert done.count(tool.tool) == tool.most + 2 == tool.calls, (tool.tool, done.count(tool.tool), tool.calls)
     zulip = await connect(stack, job["zulip"])
-    listed = await zulip.call_tool("list_sessions", {"include_closed": True})
-    sessions = json.loads(listed.content[0].text)["sessions"]
-    closed = [session for session in sessions if session["status"] == "completed"]
-    assert len(closed) == tools[3].most + 2 == tools[3].calls, len(closed)
+    ended = [session for session in await closed(zulip) if session != HELD]
+    assert len(ended) == tools[3].most + 2 == tools[3].calls, len(ended)
 
 
 with open(sys.argv[1]) as file:

@@ -12,6 +12,7 @@ import sys
 import mcp_types as types
 from mcp.client.client import Client
 
+import held
 from dialled import story
 from gate import gate
 
@@ -50,6 +51,32 @@ async def dialled(url, version, mode, dial):
             await story(Dialled(client, subscription.__anext__, lambda: None), dial)
 
 
+async def approvals(url, version, mode, desk):
+    """A call that waits for a person: progress, approved in time, approved later and repeated, asked in-band."""
+    asked = []
+
+    async def elicitation(context, params):
+        asked.append(params.message)
+        return types.ElicitResult(action="accept", content={})
+
+    options = {"mode": mode, "elicitation_callback": elicitation, "read_timeout_seconds": 60}
+    async with Client(url, **options) as client:
+        assert client.protocol_version == version, client.protocol_version
+        await held.story(Holder(client, asked), desk)
+
+
+class Holder:
+    """The client of `held.story`."""
+
+    def __init__(self, client, asked):
+        self.client = client
+        self.asked = asked
+
+    async def call(self, name, arguments, progress=None):
+        result = await self.client.call_tool(name, arguments, progress_callback=progress)
+        return result.model_dump(by_alias=True, mode="json")
+
+
 class Dialled:
     """The client of `dialled.story`."""
 
@@ -71,15 +98,20 @@ SCENARIOS = {
     'py2-legacy': (talk, "2025-11-25", "legacy"),
     'py2-sessions': (dialled, "2026-07-28", "2026-07-28"),
     'py2-sessions-legacy': (dialled, "2025-11-25", "legacy"),
+    'py2-approvals': (approvals, "2026-07-28", "2026-07-28"),
+    'py2-approvals-legacy': (approvals, "2025-11-25", "legacy"),
 }
 
 
 async def main(name, job):
     play, version, mode = SCENARIOS[name]
-    async with gate(job, os.path.join(job["folder"], name), sessions="127.0.0.1:0") as port:
+    policy = held.POLICY if play is approvals else None
+    async with gate(job, os.path.join(job["folder"], name), sessions="127.0.0.1:0", policy=policy) as port:
         mcp = f"http://127.0.0.1:{port}/mcp"
         if play is talk:
             await talk(f"{mcp}/everything-http", version, mode)
+        elif play is approvals:
+            await approvals(f"{mcp}/everything-http", version, mode, held.Desk(job["admin"], job["data"]))
         else:
             await dialled(f"{mcp}/sessions", version, mode, job["dial"])
 

@@ -9,6 +9,7 @@ import os
 import sys
 from contextlib import asynccontextmanager
 
+import held
 from client import Message, Result, make_session
 from dialled import story
 from gate import gate
@@ -63,6 +64,26 @@ async def sessions(job, folder):
             await story(Legacy(session, recorder), job["dial"])
 
 
+async def approvals(job, folder):
+    """A call that waits for a person: progress, approved in time, approved later and repeated, asked in-band."""
+    async with gate(job, folder, policy=held.POLICY) as port:
+        asked = []
+        async with connected(port, "everything", "holder", asked) as (session, recorder):
+            await held.story(Holder(session, asked), held.Desk(job["admin"], job["data"]))
+            assert_once(recorder)
+
+
+class Holder:
+    """The client of `held.story`."""
+
+    def __init__(self, session, asked):
+        self.session = session
+        self.asked = asked
+
+    async def call(self, name, arguments, progress=None):
+        return await call(self.session, name, arguments, progress)
+
+
 class Legacy:
     """The client of `dialled.story`."""
 
@@ -92,6 +113,7 @@ SCENARIOS = {
     'py-resume': resume,
     'py-two-clients': two_clients,
     'py-sessions': sessions,
+    'py-approvals': approvals,
 }
 
 
@@ -127,11 +149,11 @@ async def proxy(port):
 
 
 @asynccontextmanager
-async def connected(port, server, name):
+async def connected(port, server, name, asked=None):
     recorder = Recorder()
     target = {"url": f"http://127.0.0.1:{port}/mcp/{server}"}
     async with streams_to(target, recorder) as (read, write):
-        async with make_session(name, read, write) as session:
+        async with make_session(name, read, write, asked=asked) as session:
             await session.initialize()
             yield session, recorder
 

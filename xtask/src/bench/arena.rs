@@ -137,6 +137,24 @@ impl Arena {
         Running::start(command, &home.join("stderr"))
     }
 
+    /// Starts toolgate in `home` with a grant whose calls are held: of `echo` without waiting.
+    pub(super) fn start_holding(&self, home: &Path, echo: &str) -> Result<Running> {
+        let config = home.join("toolgate.yaml");
+        fs::write(
+            &config,
+            format!(
+                "version: 1\n{LISTEN}servers:\n  echo: {{ url: {echo} }}\n\
+                 grants: [{{ label: load, token: 'env:TOKEN', identity: bench, policy: held }}]\n\
+                 policies:\n  held:\n    version: '1'\n    default: deny\n    tools:\n      \
+                 echo: {{ approve: {{ wait: 0s }} }}\n      \
+                 big: {{ approve: {{ wait: 300s }} }}\n"
+            ),
+        )?;
+        let mut command = self.serve(home, &config);
+        command.env("TOKEN", TOKEN);
+        Running::start(command, &home.join("stderr"))
+    }
+
     /// A `toolgate` command without arguments.
     pub(super) fn toolgate(&self) -> Command {
         Command::new(&self.toolgate)

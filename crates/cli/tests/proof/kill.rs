@@ -22,7 +22,7 @@ use crate::upstream::Upstream;
 use crate::{dice, number};
 
 const KILLS: u64 = 200;
-const POINTS: bool = cfg!(debug_assertions);
+pub(crate) const POINTS: bool = cfg!(debug_assertions);
 const CLIENTS: usize = 6;
 /// Without a limit that is ever reached, and with one that soon is.
 const TOOLS: [&str; 2] = ["many", "few"];
@@ -31,7 +31,7 @@ const FEW: u64 = 2;
 
 /// How a round ends.
 #[derive(Debug, Clone, Copy)]
-enum Kill {
+pub(crate) enum Kill {
     /// After so many microseconds.
     Whenever(u64),
     /// At a point inside, the n-th time.
@@ -66,7 +66,7 @@ async fn nothing_is_lost_or_done_twice_by_kills() {
     for round in 0..kills {
         let kill = Kill::choose(round, &mut dice);
         let start = Instant::now();
-        let Ok(mut gate) = start_gate(&folder, &upstream.url, kill) else {
+        let Ok(mut gate) = start_gate(&folder, &upstream.url, Some(kill)) else {
             // It was killed while it put the calls of the round before in order.
             rounds.push(Vec::new());
             continue;
@@ -80,7 +80,7 @@ async fn nothing_is_lost_or_done_twice_by_kills() {
         }
     }
     // The last one ends what the last kill left open, and stops as it should.
-    let mut gate = start_gate(&folder, &upstream.url, Kill::Whenever(0)).unwrap();
+    let mut gate = start_gate(&folder, &upstream.url, None).unwrap();
     assert_eq!(gate.stop().0, Some(0));
     verify(folder.path());
     compare(&rounds, &upstream, &folder.path().join("data"), few, &mut starts);
@@ -236,7 +236,11 @@ async fn call_until_killed(address: &str, round: u64, client: usize, killer: &Ki
     }
 }
 
-fn start_gate(folder: &TempDir, url: &str, kill: Kill) -> Result<Gate, (ExitStatus, String)> {
+pub(crate) fn start_gate(
+    folder: &TempDir,
+    url: &str,
+    kill: Option<Kill>,
+) -> Result<Gate, (ExitStatus, String)> {
     let home = Home::new();
     home.configure(&format!(
         "version: 1\n{LISTEN}\naudit: {{ arguments: full }}\nservers:\n  work: {{ url: '{url}' }}\n"
@@ -244,7 +248,7 @@ fn start_gate(folder: &TempDir, url: &str, kill: Kill) -> Result<Gate, (ExitStat
     let mut command = home.command(&["serve", "--ready-json"]);
     command.arg("--data").arg(folder.path().join("data"));
     command.arg("--policy").arg(folder.path().join("policy.yaml"));
-    if let Kill::At(point, count) = kill {
+    if let Some(Kill::At(point, count)) = kill {
         command.env("TOOLGATE_FAILPOINT", format!("{point}:{count}"));
     }
     Gate::run(home, command)
@@ -259,7 +263,7 @@ fn policy(few: u64) -> String {
 }
 
 /// `audit verify` reports an intact chain.
-fn verify(folder: &Path) {
+pub(crate) fn verify(folder: &Path) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolgate"));
     command.args(["audit", "verify", "-o", "json", "--data"]).arg(folder.join("data"));
     let output = command.output().unwrap();
