@@ -219,7 +219,7 @@ impl Approvers {
     /// Whether an answer still counts.
     pub fn accepts(&self, approval: &StoredApproval, answer: &Answer) -> bool {
         if &*answer.via == IN_BAND {
-            return approval.question.asks_requester();
+            return approval.question.asks_only_requester();
         }
         self.may_answer(approval, &answer.person).is_ok()
     }

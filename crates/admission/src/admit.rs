@@ -72,6 +72,15 @@ pub struct Held {
     pub approval: Box<StoredApproval>,
 }
 
+impl Held {
+    /// Whether no person can answer outside of the agent's client: only the requester may, and the
+    /// grant has no identity.
+    pub(crate) fn has_no_answerer(&self) -> bool {
+        let Self { approval, .. } = self;
+        approval.question.asks_only_requester() && approval.call.identity.is_none()
+    }
+}
+
 /// Why a call may not be sent now.
 #[derive(Debug)]
 pub(crate) enum NotAdmitted {
@@ -242,6 +251,12 @@ impl Admission {
         self.recorded(context, refused).await
     }
 
+    /// Refuses and records a held call that no person can answer.
+    pub(crate) async fn unanswerable(&self, context: &Arc<CallContext>, held: &Held) -> Refused {
+        let refused = Refused::unanswerable(context.call_id, &held.verdict, &held.approval);
+        self.recorded(context, refused).await
+    }
+
     /// Refuses and records a held call whose approval has expired.
     pub(crate) async fn expired(&self, context: &Arc<CallContext>, held: &Held) -> Refused {
         self.recorded(context, Refused::approval_expired(context.call_id, &held.approval)).await
@@ -366,6 +381,19 @@ impl Admission {
     pub async fn quarantined(&self, context: &CallContext, refused: Refused) -> Refused {
         match self.unroutable(context, refused.code(), refused.row_message()).await {
             Ok(()) => refused,
+            Err(other) => other,
+        }
+    }
+
+    /// Refuses and records a held call that can no longer be routed.
+    pub async fn no_longer_routable(
+        &self,
+        context: &CallContext,
+        code: &'static str,
+        text: &str,
+    ) -> Refused {
+        match self.unroutable(context, code, text).await {
+            Ok(()) => Refused::unroutable(context.call_id, code, text),
             Err(other) => other,
         }
     }

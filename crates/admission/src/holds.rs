@@ -21,6 +21,9 @@ use tokio_util::sync::CancellationToken;
 use toolgate_policy::ApprovalState;
 use toolgate_store::{Store, StoredApproval};
 
+use crate::multi_round::{self, Rounds, Step};
+use crate::user_question::{UserAnswer, UserQuestion};
+
 /// How often a waiting agent receives progress.
 const PROGRESS: Duration = Duration::from_secs(10);
 
@@ -31,6 +34,10 @@ pub trait HeldCaller: Send {
 
     /// Waits until the agent hangs up or cancels the call, before it is sent.
     fn agent_gone(&mut self) -> impl Future<Output = ()> + Send;
+
+    /// Asks the user of the agent's own client, with these `params` of `elicitation/create`. `None`
+    /// if the client cannot be asked.
+    fn ask_user(&self, params: &str) -> Option<UserQuestion>;
 }
 
 /// By approval: who is told of a change, and how many calls wait.
@@ -68,6 +75,8 @@ impl Default for AnswerTimes {
 pub(crate) enum Waited {
     /// Its approval has changed: the call is decided again.
     Changed,
+    /// The user of its agent answered in the agent's client.
+    Answered(UserAnswer),
     /// Its approval has expired.
     Expired,
     /// Its time is up.
@@ -76,6 +85,18 @@ pub(crate) enum Waited {
     Gone,
     /// toolgate stops.
     Stopping,
+}
+
+/// How long a held call waits, and for what besides a change.
+pub(crate) struct HeldWait<'w> {
+    /// When the request began to wait.
+    pub(crate) began: Instant,
+    /// How long a request waits.
+    pub(crate) wait: Duration,
+    /// A question to the user of the agent.
+    pub(crate) question: Option<UserQuestion>,
+    /// The rounds of a call of a sessionless client.
+    pub(crate) rounds: &'w mut Option<Rounds>,
 }
 
 /// One waiting call.
@@ -149,39 +170,58 @@ impl Holds {
         format!("{base}/approvals/{id}")
     }
 
-    /// Waits until the approval changes, but no longer than `until`, the agent or toolgate.
+    /// Waits until the approval changes, but no longer than its time, the agent or toolgate.
+    ///
+    /// A sessionless client is asked with the answer to its request. Until it sends the next one, no
+    /// request waits, and the call does not continue.
     pub(crate) async fn wait<C: HeldCaller>(
         &self,
         store: &Arc<dyn Store>,
         approval: &StoredApproval,
-        (began, until): (Instant, Instant),
+        held: &mut HeldWait<'_>,
         caller: &mut C,
     ) -> Waited {
         let waiting = self.enter(&approval.id);
-        let mut told = None;
+        let (mut told, mut is_parked) = (None, false);
         loop {
             let changed = waiting.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            match state(store, approval).await {
-                ApprovalState::Pending => {}
-                ApprovalState::Expired => return Waited::Expired,
-                _ => return Waited::Changed,
-            }
-            let total = until.saturating_duration_since(began);
-            let waited = began.elapsed().min(total);
-            // Progress must grow with each notification.
-            if told.is_none_or(|told| waited.as_secs() > told) {
-                told = Some(waited.as_secs());
-                caller.hold_progress(waited, total, &approval.id);
+            if !is_parked {
+                match state(store, approval).await {
+                    ApprovalState::Pending => {}
+                    ApprovalState::Expired => return Waited::Expired,
+                    _ => return Waited::Changed,
+                }
+                let waited = held.began.elapsed().min(held.wait);
+                // Progress must grow with each notification.
+                if told.is_none_or(|told| waited.as_secs() > told) {
+                    told = Some(waited.as_secs());
+                    caller.hold_progress(waited, held.wait, &approval.id);
+                }
             }
             tokio::select! {
                 biased;
                 () = caller.agent_gone() => return Waited::Gone,
                 () = self.stop.cancelled() => return Waited::Stopping,
-                () = changed => {}
-                () = sleep_until(until) => return Waited::TimedOut,
-                () = sleep(PROGRESS) => {}
+                step = multi_round::next(held.rounds) => match step {
+                    Step::InputRequired(ended) => {
+                        is_parked = ended.send(()).is_ok();
+                    }
+                    Step::Continue(_, decided) => {
+                        // Nothing is sent to a server: the answer is for toolgate.
+                        drop(decided.send(Ok(None)));
+                        held.began = Instant::now();
+                        return Waited::Answered(match held.question.take() {
+                            Some(mut question) => question.answer().await,
+                            None => UserAnswer::Nothing,
+                        });
+                    }
+                },
+                answer = answer(&mut held.question), if !is_parked => return Waited::Answered(answer),
+                () = changed, if !is_parked => {}
+                () = sleep_until(held.began + held.wait), if !is_parked => return Waited::TimedOut,
+                () = sleep(PROGRESS), if !is_parked => {}
             }
         }
     }
@@ -204,6 +244,14 @@ impl Drop for Waiting<'_> {
             }
         }
     }
+}
+
+/// The answer to a question, after which it is not open any more; waits forever if there is none.
+async fn answer(question: &mut Option<UserQuestion>) -> UserAnswer {
+    let Some(open) = question else { return std::future::pending().await };
+    let answer = open.answer().await;
+    *question = None;
+    answer
 }
 
 /// The state of an approval now. If it cannot be read, it is still pending: nothing is sent.

@@ -2,22 +2,17 @@
 //! one.
 //!
 //! In protocol 2026-07-28 a server that needs input ends a request, and the call continues with the
-//! next one. The client side reports that here ([`ClientRounds`]); the pipeline ([`AuditedCall`])
-//! ends the round in the audit and has the next one decided.
+//! next one. The client side reports that here ([`ClientRounds`]); the pipeline
+//! (`audited_call.rs`) ends the round in the audit and has the next one decided.
 //!
 //! Invariant: between two rounds nothing that the client sends reaches the server.
 
-use std::sync::Arc;
-
 use tokio::sync::{mpsc, oneshot};
-use toolgate_audit::{Effect, Outcome};
-use toolgate_store::{Completion, Permit, Ticket};
+use toolgate_store::Permit;
 
-use crate::admit::Admission;
-use crate::call_context::{CallContext, Sender};
+use crate::call_context::Sender;
 use crate::clearance::Heads;
 use crate::refused::Refused;
-use crate::store_timeout::finish_in_time;
 
 /// The members of `params` that belong to one round.
 pub const OF_ROUND: [&str; 3] = ["requestState", "inputResponses", "_meta"];
@@ -37,8 +32,11 @@ pub enum Step {
     /// The round has ended: the server requires input.
     InputRequired(oneshot::Sender<()>),
     /// The client continues the call.
-    Continue(Sender, oneshot::Sender<Result<Permit, Refused>>),
+    Continue(Sender, oneshot::Sender<NextRound>),
 }
+
+/// The permit of the next round; none if the call waits for a person, and nothing is sent yet.
+pub type NextRound = Result<Option<Permit>, Refused>;
 
 /// The next request of a client, which continues a call.
 #[derive(Debug)]
@@ -65,16 +63,6 @@ pub struct SessionlessParts {
     pub heads: Option<Heads>,
 }
 
-/// An admitted call, and the duty to record how each round of it ended.
-pub(crate) struct AuditedCall<'a> {
-    /// Decides its next rounds.
-    admission: &'a Admission,
-    /// The call, as its last round was decided.
-    context: Arc<CallContext>,
-    /// `None` between two rounds.
-    ticket: Option<Ticket>,
-}
-
 /// The two ends of a call whose first request has these `Mcp-Param-*` headers.
 pub fn multi_round(heads: Option<Heads>) -> (ClientRounds, MultiRound) {
     let (steps, rounds) = mpsc::unbounded_channel();
@@ -93,7 +81,7 @@ impl ClientRounds {
     }
 
     /// Has the next round decided; returns its permit. `None` if the call has ended.
-    pub async fn next_round(&self, sender: Sender) -> Option<Result<Permit, Refused>> {
+    pub async fn next_round(&self, sender: Sender) -> Option<NextRound> {
         let (send, decided) = oneshot::channel();
         self.steps.send(Step::Continue(sender, send)).ok()?;
         decided.await.ok()
@@ -102,60 +90,6 @@ impl ClientRounds {
     /// Continues with a server that keeps no state of the call.
     pub fn retry(&self, retry: Retry) {
         drop(self.retries.send(retry));
-    }
-}
-
-// === impl AuditedCall ===
-
-impl<'a> AuditedCall<'a> {
-    pub(crate) fn new(
-        admission: &'a Admission,
-        context: &Arc<CallContext>,
-        ticket: Ticket,
-    ) -> Self {
-        Self { admission, context: Arc::clone(context), ticket: Some(ticket) }
-    }
-
-    /// Handles a step.
-    pub(crate) async fn take(&mut self, step: Step) {
-        match step {
-            Step::InputRequired(recorded) => {
-                if let Some(ticket) = self.ticket.take() {
-                    let (outcome, now) = (Outcome::InputRequired, self.admission.now());
-                    let ending = Completion::new(outcome, Effect::Unknown, now);
-                    // The next round finds the call only after this is written.
-                    if let Err(error) = finish_in_time(ticket, ending).await {
-                        tracing::error!(%error, "end of a round not recorded yet");
-                    }
-                }
-                if recorded.send(()).is_err() {
-                    tracing::trace!("the client is gone");
-                }
-            }
-            Step::Continue(sender, decided) => {
-                let context = CallContext { sender, ..CallContext::clone(&self.context) };
-                let context = Arc::new(context);
-                let admitted = self.admission.admit_next(&context).await;
-                drop(decided.send(admitted.map(|admitted| {
-                    let (permit, ticket) = admitted.split();
-                    self.context = context;
-                    self.ticket = Some(ticket);
-                    permit
-                })));
-            }
-        }
-    }
-
-    /// Waits for the round that records how the call ended; `None` if it never comes.
-    pub(crate) async fn last_round(
-        mut self,
-        mut rounds: Option<Rounds>,
-    ) -> Option<(Ticket, Arc<CallContext>)> {
-        while self.ticket.is_none() {
-            let step = rounds.as_mut()?.recv().await?;
-            self.take(step).await;
-        }
-        Some((self.ticket?, self.context))
     }
 }
 

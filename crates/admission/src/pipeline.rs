@@ -17,14 +17,17 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolgate_policy::{Outcome as Ownership, Window};
 use toolgate_store::failpoint::{Failpoint, reach};
-use toolgate_store::{Completion, Permit, Ticket};
+use toolgate_store::{Admitted, Completion, Permit, Ticket};
 
 use crate::admit::{Admission, Held, NotAdmitted};
+use crate::audited_call::AuditedCall;
 use crate::call_context::CallContext;
 use crate::contained::{Work, contained};
 use crate::ended::{Ended, Withheld};
-use crate::holds::{HeldCaller, Waited};
-use crate::multi_round::{self, AuditedCall, Rounds};
+use crate::holds::{HeldCaller, HeldWait, Waited};
+use crate::in_band::{self, Recorded};
+use crate::metrics::OpenCall;
+use crate::multi_round::{self, Rounds};
 use crate::recheck::Recheck;
 use crate::refused::Refused;
 use crate::store_timeout::finish_in_time;
@@ -41,10 +44,15 @@ pub trait Delivery: HeldCaller {
     /// Answers a call that was not admitted.
     fn refuse(self, refused: &Refused);
 
-    /// The call as it is now, after it has waited for a person: the definition of its tool may have
-    /// changed.
-    fn renewed(&self, context: &Arc<CallContext>) -> Arc<CallContext> {
-        Arc::clone(context)
+    /// The call as it is now, after it has waited for a person: the definition of its tool or its
+    /// session may have changed. An error refuses it, and is recorded.
+    fn renewed(
+        &mut self,
+        admission: &Admission,
+        context: &Arc<CallContext>,
+    ) -> impl Future<Output = Result<Arc<CallContext>, Refused>> + Send {
+        let (_, context) = (admission, Arc::clone(context));
+        async move { Ok(context) }
     }
 
     /// Sends the call and waits for its end. The agent is answered by then, unless the answer is
@@ -82,14 +90,15 @@ where
     let admission = Arc::clone(admission);
     contained(move || {
         let began = Instant::now();
-        let preparing = prepare(Arc::clone(&admission), Arc::new(context));
+        let preparing = Box::pin(prepare(Arc::clone(&admission), Arc::new(context)));
         call(admission, preparing, rounds, began)
     })
 }
 
+/// A call that waits for a person must be small: what it does before and after is boxed.
 async fn call<D: Delivery>(
     admission: Arc<Admission>,
-    preparing: impl Future<Output = Option<(D, Arc<CallContext>)>>,
+    preparing: impl Future<Output = Option<(D, Arc<CallContext>)>> + Unpin,
     mut rounds: Option<Rounds>,
     began: Instant,
 ) {
@@ -99,19 +108,22 @@ async fn call<D: Delivery>(
     let (admitted, recheck) = loop {
         let recheck = Recheck::of(&admission, &context);
         let asked = Instant::now();
-        let admitted = admission.admit_or_hold(&context).await;
+        let admitted = Box::pin(admission.admit_or_hold(&context)).await;
         metrics.decided(asked.elapsed());
         let refused = match admitted {
             Ok(admitted) => break (admitted, recheck),
             Err(NotAdmitted::Refused(refused)) => *refused,
             Err(NotAdmitted::Held(held)) => {
-                let began = *hold_began.get_or_insert_with(Instant::now);
-                let held = hold(&admission, &context, &held, began, &mut delivery).await;
-                let Some(refused) = held else {
-                    context = delivery.renewed(&context);
-                    continue;
-                };
-                refused
+                let began = hold_began.get_or_insert_with(Instant::now);
+                let waits = (began, &mut rounds);
+                let end = hold(&admission, &held, waits, &mut delivery).await;
+                match Box::pin(after_hold(&admission, &context, &held, end, &mut delivery)).await {
+                    Ok(renewed) => {
+                        context = renewed;
+                        continue;
+                    }
+                    Err(refused) => refused,
+                }
             }
         };
         metrics.refused(&refused);
@@ -119,12 +131,37 @@ async fn call<D: Delivery>(
     };
     let recheck = recheck.with_lifted_hold(admitted.verdict().lifted.is_some());
     let counted = metrics.admitted(admitted.decision());
+    Box::pin(send(
+        &admission,
+        &context,
+        delivery,
+        Go { admitted, recheck, counted, rounds, began },
+    ))
+    .await;
+}
+
+/// An admitted call, before it is sent.
+struct Go {
+    admitted: Admitted,
+    recheck: Recheck,
+    counted: OpenCall,
+    rounds: Option<Rounds>,
+    began: Instant,
+}
+
+/// Sends an admitted call, and records its rounds and its end.
+async fn send<D: Delivery>(
+    admission: &Arc<Admission>,
+    context: &Arc<CallContext>,
+    delivery: D,
+    Go { admitted, recheck, counted, mut rounds, began }: Go,
+) {
     let (permit, ticket) = admitted.split();
     reach(Failpoint::BeforeSend);
     let sent = Instant::now();
-    let mut audited = AuditedCall::new(&admission, &context, ticket);
+    let mut audited = AuditedCall::new(admission, context, ticket);
     let ended = {
-        let sending = Sending { admission: &admission, context: &context, permit, recheck };
+        let sending = Sending { admission, context, permit, recheck };
         let mut sending = pin!(delivery.send(sending));
         loop {
             tokio::select! {
@@ -140,33 +177,74 @@ async fn call<D: Delivery>(
     };
     let times = Times { began, sent: D::HAS_PEER.then_some(sent) };
     counted.ended(&ended, began.elapsed(), times.sent.map(|sent| sent.elapsed()));
-    finish(&admission, context, ticket, ended, times).await;
+    finish(admission, context, ticket, ended, times).await;
 }
 
-/// Waits for a person. `None` if the call is to be decided again; otherwise how it is refused.
+/// How the wait of a held call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HoldEnd {
+    /// The call is decided again.
+    Again,
+    /// No person has answered in time, or the agent waits no more.
+    Unanswered,
+    /// No person can answer.
+    Unanswerable,
+    /// The approval has expired.
+    Expired,
+}
+
+/// Waits for a person.
 async fn hold<D: Delivery>(
+    admission: &Arc<Admission>,
+    held: &Held,
+    (began, rounds): (&mut Instant, &mut Option<Rounds>),
+    delivery: &mut D,
+) -> HoldEnd {
+    let asks = held.verdict.hold.as_ref();
+    let wait = asks.and_then(|asks| asks.wait).map_or(0, Window::as_seconds);
+    let wait = Duration::from_secs(u64::from(wait));
+    if began.elapsed() >= wait {
+        return HoldEnd::Unanswered;
+    }
+    let question = in_band::ask(&held.approval, delivery);
+    if question.is_none() && held.has_no_answerer() {
+        return HoldEnd::Unanswerable;
+    }
+    let mut waits = HeldWait { began: *began, wait, question, rounds };
+    loop {
+        let waiting =
+            admission.holds().wait(admission.store(), &held.approval, &mut waits, delivery);
+        let waited = waiting.await;
+        *began = waits.began;
+        match waited {
+            Waited::Changed => return HoldEnd::Again,
+            Waited::Expired => return HoldEnd::Expired,
+            Waited::Answered(answer) => {
+                match Box::pin(admission.answer_in_band(&held.approval, answer)).await {
+                    Recorded::Answered => return HoldEnd::Again,
+                    Recorded::Ignored => {}
+                    Recorded::DeclinedTooLate => return HoldEnd::Unanswered,
+                }
+            }
+            Waited::TimedOut | Waited::Gone | Waited::Stopping => return HoldEnd::Unanswered,
+        }
+    }
+}
+
+/// The call as it is to be decided again, or how it is refused.
+async fn after_hold<D: Delivery>(
     admission: &Arc<Admission>,
     context: &Arc<CallContext>,
     held: &Held,
-    began: Instant,
+    end: HoldEnd,
     delivery: &mut D,
-) -> Option<Refused> {
-    let asks = held.verdict.hold.as_ref();
-    let wait = asks.and_then(|asks| asks.wait).map_or(0, Window::as_seconds);
-    let until = began + Duration::from_secs(u64::from(wait));
-    if until <= Instant::now() {
-        return Some(admission.unanswered(context, held).await);
-    }
-    let times = (began, until);
-    let waited =
-        Box::pin(admission.holds().wait(admission.store(), &held.approval, times, delivery)).await;
-    match waited {
-        Waited::Changed => None,
-        Waited::Expired => Some(admission.expired(context, held).await),
-        Waited::TimedOut | Waited::Gone | Waited::Stopping => {
-            Some(admission.unanswered(context, held).await)
-        }
-    }
+) -> Result<Arc<CallContext>, Refused> {
+    Err(match end {
+        HoldEnd::Again => return delivery.renewed(admission, context).await,
+        HoldEnd::Unanswered => admission.unanswered(context, held).await,
+        HoldEnd::Unanswerable => admission.unanswerable(context, held).await,
+        HoldEnd::Expired => admission.expired(context, held).await,
+    })
 }
 
 /// When a call was received, and when it was sent to its peer.

@@ -90,6 +90,29 @@ impl Refused {
         }
     }
 
+    /// Only the user of the client may approve it, and no person can be asked.
+    pub(crate) fn unanswerable(
+        call_id: CallId,
+        verdict: &Verdict,
+        approval: &StoredApproval,
+    ) -> Self {
+        let text = format!(
+            "[APPROVAL REQUIRED] {}. Nothing was sent. Only the user of this client may approve the \
+             call, but the client cannot ask them (it did not declare `elicitation`, or the arguments \
+             are too long), and the grant has no identity (approval {}). Do not repeat the call; ask \
+             the operator to give the grant an identity or to change `approvers`",
+            verdict.message, approval.id
+        );
+        let (id, expires) = (Arc::clone(&approval.id), approval.expires);
+        Self {
+            rule: verdict.rule.clone(),
+            decision: Some(Decision::Hold),
+            row_message: Some("no person can answer: the client cannot ask its user".into()),
+            approval: Some(Box::new(RefusedApproval { id, expires, page: None, reason: None })),
+            ..Self::new("approval_required", text, call_id)
+        }
+    }
+
     /// A person denied it.
     pub(crate) fn approval_denied(call_id: CallId, approval: &StoredApproval) -> Self {
         let reason = approval.denial().and_then(|denial| denial.reason.clone());

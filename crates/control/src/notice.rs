@@ -155,7 +155,86 @@ fn backslashes(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use toolgate_audit::CallId;
+    use toolgate_policy::{ApprovalState, Digest, Question};
+    use toolgate_store::HeldCall;
+
     use super::*;
+
+    fn approval() -> StoredApproval {
+        let time = |seconds| Timestamp::from_second(seconds).unwrap();
+        StoredApproval {
+            id: "apr_1".into(),
+            binding: Digest([0; 32]),
+            state: ApprovalState::Pending,
+            call: HeldCall {
+                call_id: CallId::new(0, [0; 10]),
+                grant: "la_ptop".into(),
+                identity: Some("desk".into()),
+                client: None,
+                server: "files".into(),
+                session_id: None,
+                tool: "rm*".into(),
+                fingerprint: None,
+                digest: Digest([1; 32]),
+                members: "{}".into(),
+                class: "destructive".into(),
+                rule: "/tools/rm/approve".into(),
+                policy: None,
+                policy_hash: None,
+            },
+            arguments: Some("{\"a\":\"<b>`x`@all&\u{202e}\"}".into()),
+            question: Question {
+                approvers: vec!["ops".to_owned()],
+                nobody: false,
+                people: 1,
+                note: Some("look *twice*".to_owned()),
+            },
+            answers: Vec::new(),
+            created: time(0),
+            expires: time(1800),
+            ended: None,
+        }
+    }
+
+    #[test]
+    fn bodies_of_every_format() {
+        let page = "https://gate.example.com/approvals/apr_1";
+        let written = |format, chat| -> Value {
+            serde_json::from_str(&body(&approval(), page, format, chat)).unwrap()
+        };
+        assert_eq!(
+            written(NoticeFormat::Slack, None),
+            json!({"text": "*A call waits for the group ops*\nfiles / rm\u{2217} (destructive), grant \
+                la\u{ff3f}ptop, until 1970-01-01T00:30:00Z\nlook \u{2217}twice\u{2217}\n\
+                ```{&quot;a&quot;:&quot;&lt;b&gt;\u{2cb}x\u{2cb}@all&amp;\\u{202E}&quot;}```\n\
+                <https://gate.example.com/approvals/apr_1|Open the approval>"})
+        );
+        assert_eq!(
+            written(NoticeFormat::Mattermost, None),
+            json!({"text": "**A call waits for the group ops**\nfiles / rm\\* \\(destructive\\), grant \
+                la\\_ptop, until 1970\\-01\\-01T00\\:30\\:00Z\nlook \\*twice\\*\n\n```\n\
+                {\"a\":\"<b>\u{2cb}x\u{2cb}@all&\\u{202E}\"}\n```\n\n\
+                [Open the approval](https://gate.example.com/approvals/apr_1)"})
+        );
+        assert_eq!(
+            written(NoticeFormat::Telegram, Some("-100")),
+            json!({
+                "chat_id": "-100",
+                "parse_mode": "HTML",
+                "disable_web_page_preview": true,
+                "text": "<b>A call waits for the group ops</b>\nfiles / rm* (destructive), grant \
+                    la_ptop, until 1970-01-01T00:30:00Z\nlook *twice*\n\
+                    <pre>{&quot;a&quot;:&quot;&lt;b&gt;`x`@all&amp;\\u{202E}&quot;}</pre>\n\
+                    <a href=\"https://gate.example.com/approvals/apr_1\">Open the approval</a>",
+            })
+        );
+        let full = written(NoticeFormat::Json, None);
+        assert_eq!((&full["event"], &full["url"]), (&json!("approval.pending"), &json!(page)));
+        assert_eq!(full["arguments"], json!({"a": "<b>`x`@all&\u{202e}"}));
+        assert_eq!(full["shown"], r#"{"a":"<b>`x`@all&\u{202E}"}"#);
+    }
 
     #[test]
     fn text_of_agents_cannot_mark_anything_up() {

@@ -146,9 +146,9 @@ fn start(
             };
             forward(session, &link, request, &ask, buffer)
         }
-        Routed::ToBuiltIn(built_in) => builtin::start(session, built_in, &request, buffer),
+        Routed::ToBuiltIn(built_in) => builtin::start(session, built_in, request, buffer),
         Routed::ToSession { dial_in, shown, known } => {
-            dial_in::start((session, &session.running), &dial_in, &request, (&shown, known), buffer)
+            dial_in::start((session, &session.running), &dial_in, request, (&shown, known), buffer)
         }
         Routed::Unknown(shown) => unknown_name(session, &request, shown, buffer),
         Routed::Nowhere(answer) => answered(answer),

@@ -161,6 +161,12 @@ impl Question {
         self.approvers.iter().any(|group| group == REQUESTER)
     }
 
+    /// Whether one answer of the user of the agent is all that is asked for. Only then may the
+    /// agent's own client be asked.
+    pub fn asks_only_requester(&self) -> bool {
+        !self.nobody && self.people <= 1 && matches!(&*self.approvers, [only] if only == REQUESTER)
+    }
+
     /// Whether a person may answer an approval of a grant with this identity. `four_eyes` is the
     /// setting; by default it is on as soon as there is a second person or the rule names approvers.
     pub fn may_answer(

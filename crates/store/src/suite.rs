@@ -33,8 +33,9 @@ use toolgate_audit::{PublicKey, Row, Signer, Verifier, VerifyReport};
 
 pub use approvals::{
     a_denial_lasts_until_it_expires, an_approval_admits_one_call,
-    answers_are_of_different_valid_people, approvals_are_listed, concurrent_redeemers_get_one_call,
-    expiry_denies, limits_and_repeats_meet_approvals, standing_exceptions_are_setup,
+    answers_are_of_different_valid_people, approvals_are_listed, approvals_meet_clock_steps,
+    concurrent_redeemers_get_one_call, expiry_denies, limits_and_repeats_meet_approvals,
+    standing_exceptions_are_setup,
 };
 pub use calls::{POLICY, TestAgent, at};
 pub use counters::{
@@ -94,7 +95,7 @@ macro_rules! conformance {
             an_outcome_names_the_session,
             queries_select_matching_rows, queries_survive_an_accepted_clock, a_target_is_frozen_once,
             changes_are_seen_and_audited, names_are_unique, stale_decisions_are_not_admitted,
-            an_approval_admits_one_call, a_denial_lasts_until_it_expires, expiry_denies,
+            an_approval_admits_one_call, a_denial_lasts_until_it_expires, approvals_meet_clock_steps, expiry_denies,
             answers_are_of_different_valid_people, limits_and_repeats_meet_approvals,
             concurrent_redeemers_get_one_call, approvals_are_listed, standing_exceptions_are_setup,
             reopening_keeps_everything, random_calls_match_the_model,

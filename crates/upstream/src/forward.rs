@@ -25,6 +25,7 @@ use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
 use toolgate_admission::store_timeout::STORE_TIMEOUT;
 use toolgate_admission::task_book::TaskUpdate;
+use toolgate_admission::user_question::UserQuestion;
 use toolgate_audit::{Effect, Outcome};
 use toolgate_mcp::sessionless::annotations::PREFIX;
 use toolgate_mcp::{Refusal, method, write};
@@ -77,7 +78,7 @@ pub fn forward(
     };
     let (session, link) = (Arc::clone(session), Arc::clone(link));
     let admission = Arc::clone(session.admission());
-    let agent = HeldAgent::new(buffer, token.as_deref());
+    let agent = HeldAgent::new(&session, buffer, token.as_deref());
     let delivery = ToServer { session, link, pending, unchecked, task, agent };
     Ok(pipeline::run(&admission, context, rounds, |admission, context| {
         delivery.prepare(admission, context)
@@ -212,6 +213,18 @@ impl<S: Agent> ToServer<S> {
         (!admission.refuses_name(context)).then_some(reason)
     }
 
+    /// The call with the fingerprint that the definition of its tool has now.
+    fn with_fingerprint(&self, context: &Arc<CallContext>) -> Arc<CallContext> {
+        let CallSubject::Tool(tool, _) = &context.subject else { return Arc::clone(context) };
+        let fingerprint = self.link.fingerprint(tool);
+        if fingerprint == context.fingerprint {
+            return Arc::clone(context);
+        }
+        let mut renewed = CallContext::clone(context);
+        renewed.fingerprint = fingerprint;
+        Arc::new(renewed)
+    }
+
     /// Stops a call whose name imitates another, one of a quarantined tool, and one that could create
     /// a task too many.
     async fn prepare(
@@ -223,7 +236,7 @@ impl<S: Agent> ToServer<S> {
         // the same call would not find the approval once the server has listed its tools.
         if context.fingerprint.is_none() && !self.link.knows_its_tools() && context.may_be_held() {
             self.link.learn_tools_or_not().await;
-            context = self.renewed(&context);
+            context = self.with_fingerprint(&context);
         }
         let refused = if is_imitation(&admission, &self.link, &context).await {
             let name = Arc::clone(context.subject.name().0);
@@ -255,18 +268,25 @@ impl<S: Agent> HeldCaller for ToServer<S> {
             () = self.pending.ended_early() => {}
         }
     }
+
+    fn ask_user(&self, params: &str) -> Option<UserQuestion> {
+        self.agent.ask_user(params)
+    }
 }
 
 impl<S: Agent> Delivery for ToServer<S> {
-    fn renewed(&self, context: &Arc<CallContext>) -> Arc<CallContext> {
-        let CallSubject::Tool(tool, _) = &context.subject else { return Arc::clone(context) };
-        let fingerprint = self.link.fingerprint(tool);
-        if fingerprint == context.fingerprint {
-            return Arc::clone(context);
+    async fn renewed(
+        &mut self,
+        admission: &Admission,
+        context: &Arc<CallContext>,
+    ) -> Result<Arc<CallContext>, Refused> {
+        let context = self.with_fingerprint(context);
+        if let Some(reason) = self.known_quarantine(admission, &context) {
+            let (tool, _) = context.subject.name();
+            let refused = self.link.refused_tool(context.call_id, tool, &reason);
+            return Err(admission.quarantined(&context, refused).await);
         }
-        let mut renewed = CallContext::clone(context);
-        renewed.fingerprint = fingerprint;
-        Arc::new(renewed)
+        Ok(context)
     }
 
     fn refuse(self, refused: &Refused) {

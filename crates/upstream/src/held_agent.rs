@@ -1,24 +1,36 @@
-//! The agent of a held call: receives progress while a person decides, and may leave.
+//! The agent of a held call: receives progress, can be asked, and can hang up.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use toolgate_mcp::write;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use toolgate_admission::user_question::UserQuestion;
+use toolgate_mcp::{method, write};
 
 use crate::event_buffer::EventBuffer;
+use crate::link::{Agent, QUESTION, Requester, ServerRequest, can_fill_forms};
 
 /// The agent's end of a call that may be held.
-#[derive(Debug)]
 pub struct HeldAgent {
     buffer: Arc<EventBuffer>,
     /// The progress token as the agent spelled it.
     token: Option<Box<str>>,
+    session: Weak<dyn Agent>,
+}
+
+/// Withdraws a question that was not answered.
+struct Withdraw {
+    session: Weak<dyn Agent>,
+    buffer: Arc<EventBuffer>,
+    number: u64,
 }
 
 impl HeldAgent {
     /// The agent that reads `buffer`; `token` is the raw progress token of its request.
-    pub fn new(buffer: &Arc<EventBuffer>, token: Option<&str>) -> Self {
-        Self { buffer: Arc::clone(buffer), token: token.map(Into::into) }
+    pub fn new(session: &Arc<impl Agent>, buffer: &Arc<EventBuffer>, token: Option<&str>) -> Self {
+        let session = Arc::downgrade(session);
+        Self { buffer: Arc::clone(buffer), token: token.map(Into::into), session }
     }
 
     /// Sends progress, if the agent asked for it.
@@ -33,8 +45,39 @@ impl HeldAgent {
         self.buffer.push(write::notification("notifications/progress", Some(&params)));
     }
 
+    /// Asks the user of the agent with these `params`, if the client declared that it can. A
+    /// sessionless client receives the question as `input_required`.
+    pub fn ask_user(&self, params: &str) -> Option<UserQuestion> {
+        let session = self.session.upgrade()?;
+        if !can_fill_forms(&*session) {
+            return None;
+        }
+        let (tell, answer) = oneshot::channel();
+        let buffer = Arc::clone(&self.buffer);
+        let number = session.ask(ServerRequest {
+            link: Weak::new(),
+            epoch: u64::MAX,
+            requester: Requester::Hold(tell),
+            buffer: Arc::clone(&buffer),
+            until: Instant::now() + QUESTION,
+        })?;
+        buffer.push(write::request(number, method::ELICITATION_CREATE, Some(params)));
+        let withdraw = Withdraw { session: Weak::clone(&self.session), buffer, number };
+        Some(UserQuestion::new(answer, withdraw))
+    }
+
     /// Waits until the agent has hung up.
     pub async fn left(&self) {
         self.buffer.left().await;
+    }
+}
+
+impl Drop for Withdraw {
+    fn drop(&mut self) {
+        let Self { session, buffer, number } = self;
+        if session.upgrade().is_some_and(|session| session.drop_server_request(*number)) {
+            let params = format!(r#"{{"requestId":{number},"reason":"no longer needed"}}"#);
+            buffer.push(write::notification(method::CANCELLED, Some(&params)));
+        }
     }
 }

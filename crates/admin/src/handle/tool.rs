@@ -9,7 +9,7 @@ use toolgate_catalog::{
     Assessment, Definition, What, attack_patterns, classify, classify_session, hidden_text,
     recommended, what_could_go_wrong,
 };
-use toolgate_gateway::{Acting, KnownDefinition, NotCalled};
+use toolgate_gateway::{Acting, Gateway, KnownDefinition, NotCalled};
 
 use super::tools::unknown_tool;
 use crate::api::Ask;
@@ -147,6 +147,21 @@ pub(crate) async fn get(ask: Ask) -> Answer {
         definition: RawValue::from_string(raw.clone())
             .map_err(|_| Fault::conflict("the definition is not valid JSON"))?,
     })
+}
+
+/// Why a tool has this class, in one sentence.
+pub(super) fn class_reason(
+    gateway: &Gateway,
+    server: &str,
+    tool: &str,
+    class: toolgate_catalog::Class,
+) -> String {
+    let known = gateway.definitions(server, tool);
+    let newest = known.first().and_then(|known| known.facts.definition.as_deref());
+    let raw = newest.map(str::to_owned).or_else(|| gateway.tool_definition(server, tool));
+    let raw = raw.unwrap_or_default();
+    let definition = Definition::parse(&raw).unwrap_or_else(|_| Definition::named(tool));
+    assessed(server, &definition, class, false).reason()
 }
 
 /// The assessment of a definition, with the class that calls are decided with. No call of a quarantined

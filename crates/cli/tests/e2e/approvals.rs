@@ -1,5 +1,14 @@
 //! Held calls: asked, answered, sent once. What the server received decides.
 
+#[path = "approvals/in_band.rs"]
+mod in_band;
+#[path = "approvals/meanwhile.rs"]
+mod meanwhile;
+#[path = "approvals/processes.rs"]
+mod processes;
+#[path = "approvals/watch.rs"]
+mod watch;
+
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::thread::{self, JoinHandle};
@@ -37,8 +46,12 @@ struct Desk {
 
 impl Desk {
     fn new(config: &str) -> Self {
-        let (gate, peer) =
-            gate_with_peer(&format!("{POLICY}{config}"), "listing", "instances: shared");
+        Self::under(&format!("{POLICY}{config}"))
+    }
+
+    /// The same with a configuration that has the policy `careful`.
+    fn under(config: &str) -> Self {
+        let (gate, peer) = gate_with_peer(config, "listing", "instances: shared");
         let grant = r#"{"label":"g","policy":"careful","identity":"desk"}"#;
         let made = Api::admin(&gate).expect(201, "POST", "grants", grant);
         let token = made["token"].as_str().unwrap().to_owned();

@@ -13,14 +13,14 @@ use crate::peer::Peer;
 use crate::recorder::{Era, Recorder};
 
 /// An MCP client with its `toolgate run`.
-struct Client {
+pub(crate) struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
 }
 
 impl Client {
-    fn start(home: &Home, words: &[&str]) -> Self {
+    pub(crate) fn start(home: &Home, words: &[&str]) -> Self {
         Self::start_as(home, words, |_| {})
     }
 
@@ -51,7 +51,7 @@ impl Client {
         answer
     }
 
-    fn open(&mut self) -> Value {
+    pub(crate) fn open(&mut self) -> Value {
         let info = json!({"name": "desk", "version": "1"});
         let hello =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
@@ -60,7 +60,7 @@ impl Client {
         welcome
     }
 
-    fn call(&mut self, tool: &str) -> Value {
+    pub(crate) fn call(&mut self, tool: &str) -> Value {
         self.ask("tools/call", &json!({"name": tool, "arguments": {"text": "hi"}}))["result"].take()
     }
 

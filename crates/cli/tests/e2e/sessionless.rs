@@ -65,6 +65,20 @@ impl Sessionless {
         );
         self.begin(&headers, &body.to_string()).reply()
     }
+
+    /// Begins a call that is not answered at once, with this progress token and these further
+    /// members of `params`.
+    pub(crate) fn begin_call(&self, tool: &str, token: &Value, members: &Value) -> Connection {
+        let mut params = members.clone();
+        (params["name"], params["arguments"]) = (tool.into(), json!({}));
+        params["_meta"] = self.meta();
+        params["_meta"]["progressToken"] = token.clone();
+        let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
+        let headers = format!(
+            "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
+        );
+        self.begin(&headers, &body.to_string())
+    }
 }
 
 /// The last message of an answer, be it JSON or a stream.

@@ -28,6 +28,7 @@ use toolgate_admission::holds::HeldCaller;
 use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
 use toolgate_admission::reserved::TOOLGATE;
+use toolgate_admission::user_question::UserQuestion;
 use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_json::quote;
 use toolgate_mcp::Refusal;
@@ -89,16 +90,17 @@ pub(crate) fn is_shown(session: &AgentSession, grant: &Grant, name: &str, now: T
 pub(crate) fn start(
     session: &Arc<AgentSession>,
     built_in: &'static BuiltIn,
-    request: &CallRequest<'_>,
+    request: CallRequest<'_>,
     buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
-    let context = describe(session, TOOLGATE, request, Some(built_in.name), |_| built_in.class)?;
+    let context = describe(session, TOOLGATE, &request, Some(built_in.name), |_| built_in.class)?;
     let reply = Reply::new(buffer, request.id, AnswerKind::ToolResult);
     let reply = reply.with_call_id(Some(context.call_id));
-    let agent = HeldAgent::new(buffer, request.progress_token);
+    let agent = HeldAgent::new(session, buffer, request.progress_token);
     let delivery = ToBuiltIn { session: Arc::clone(session), built_in, reply, agent };
     let prepared = |_, context| ready(Some((delivery, context)));
-    Ok(pipeline::run(session.admission(), context, None, prepared))
+    let rounds = request.rounds.map(|rounds| rounds.rounds);
+    Ok(pipeline::run(session.admission(), context, rounds, prepared))
 }
 
 /// The delivery of a call to a built-in.
@@ -116,6 +118,10 @@ impl HeldCaller for ToBuiltIn {
 
     async fn agent_gone(&mut self) {
         self.agent.left().await;
+    }
+
+    fn ask_user(&self, params: &str) -> Option<UserQuestion> {
+        self.agent.ask_user(params)
     }
 }
 

@@ -19,6 +19,7 @@ use toolgate_admission::ended::Ended;
 use toolgate_admission::holds::HeldCaller;
 use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
+use toolgate_admission::user_question::UserQuestion;
 use toolgate_audit::{Effect, Outcome};
 use toolgate_json::{items, members, peek};
 use toolgate_mcp::{OwnedRequest, Request, code, method, write};
@@ -93,6 +94,10 @@ impl HeldCaller for Nothing {
 
     async fn agent_gone(&mut self) {
         std::future::pending::<()>().await;
+    }
+
+    fn ask_user(&self, _: &str) -> Option<UserQuestion> {
+        None
     }
 }
 

@@ -12,7 +12,6 @@ use toolgate_admission::admit::Admission;
 use toolgate_admission::answer_kind::AnswerKind;
 use toolgate_admission::call_context::{CallContext, CallSubject, CalledSession};
 use toolgate_admission::call_request::CallRequest;
-use toolgate_admission::caller::Caller;
 use toolgate_admission::contained::Work;
 use toolgate_admission::describe::describe;
 use toolgate_admission::ended::{Ended, Withheld};
@@ -20,11 +19,13 @@ use toolgate_admission::holds::HeldCaller;
 use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
 use toolgate_admission::reserved::SESSIONS;
+use toolgate_admission::user_question::UserQuestion;
 use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_mcp::{Refusal, write};
 use toolgate_session::{self as session, CallAnswer, CallTarget, KnownSessionTool, SessionFailure};
 use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::held_agent::HeldAgent;
+use toolgate_upstream::link::Agent;
 use toolgate_upstream::reply::Reply;
 
 use super::running_calls::RunningCall;
@@ -55,16 +56,16 @@ struct ToSession {
 
 /// Starts a call of the tool that the grant knows as `shown`.
 pub(crate) fn start(
-    (caller, running): (&dyn Caller, &Arc<RunningCalls>),
+    (session, running): (&Arc<impl Agent>, &Arc<RunningCalls>),
     dial_in: &Arc<DialIn>,
-    request: &CallRequest<'_>,
+    request: CallRequest<'_>,
     (shown, known): (&str, KnownSessionTool),
     buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let has_arguments = request.arguments.is_some_and(|raw| raw != "null");
     let class = dial_in.class(&known);
     let KnownSessionTool { original, aliases, .. } = known;
-    let mut context = describe(caller, SESSIONS, request, Some(&original), |_| class)?;
+    let mut context = describe(session, SESSIONS, &request, Some(&original), |_| class)?;
     context.aliases = aliases;
     let reply = Reply::new(buffer, request.id, AnswerKind::ToolResult);
     let call = SessionCall {
@@ -73,9 +74,10 @@ pub(crate) fn start(
         shown: shown.to_owned(),
         has_arguments,
         reply: reply.with_call_id(Some(context.call_id)),
-        agent: HeldAgent::new(buffer, request.progress_token),
+        agent: HeldAgent::new(session, buffer, request.progress_token),
     };
-    Ok(pipeline::run(caller.admission(), context, None, |admission, context| {
+    let rounds = request.rounds.map(|rounds| rounds.rounds);
+    Ok(pipeline::run(session.admission(), context, rounds, |admission, context| {
         call.prepare(admission, context)
     }))
 }
@@ -98,18 +100,8 @@ impl SessionCall {
                 return None;
             }
         };
-        let called = Arc::make_mut(&mut context);
-        called.session = Some(CalledSession::of(&target));
-        called.fingerprint = self.dial_in.facts(&target.tool).fingerprint;
-        if let CallSubject::Tool(_, class) = &mut called.subject {
-            *class = self.dial_in.class_of_kind(&target.kind, &target.tool);
-        }
-        if let Some(reason) = self.dial_in.quarantine(&target.kind, &target.tool)
-            && !admission.refuses_name(&context)
-        {
-            let (call_id, tool) = (context.call_id, &target.tool.name);
-            let refused = Refused::quarantined(call_id, SESSIONS, tool, &reason.to_string());
-            self.reply.refuse(&admission.quarantined(&context, refused).await);
+        if let Err(refused) = self.aim(&admission, &mut context, &target).await {
+            self.reply.refuse(&refused);
             return None;
         }
         let is_checked = admission.would_admit(&context);
@@ -121,6 +113,29 @@ impl SessionCall {
         }
         let running_call = self.running.enter(self.reply.id());
         Some((ToSession { call: self, target, is_checked, running_call }, context))
+    }
+
+    /// Describes the call as one to this session; refuses it if the tool is quarantined.
+    async fn aim(
+        &self,
+        admission: &Admission,
+        context: &mut Arc<CallContext>,
+        target: &CallTarget,
+    ) -> Result<(), Refused> {
+        let called = Arc::make_mut(context);
+        called.session = Some(CalledSession::of(target));
+        called.fingerprint = self.dial_in.facts(&target.tool).fingerprint;
+        if let CallSubject::Tool(_, class) = &mut called.subject {
+            *class = self.dial_in.class_of_kind(&target.kind, &target.tool);
+        }
+        if let Some(reason) = self.dial_in.quarantine(&target.kind, &target.tool)
+            && !admission.refuses_name(context)
+        {
+            let (call_id, tool) = (context.call_id, &target.tool.name);
+            let refused = Refused::quarantined(call_id, SESSIONS, tool, &reason.to_string());
+            return Err(admission.quarantined(context, refused).await);
+        }
+        Ok(())
     }
 
     /// The raw arguments, if there are any.
@@ -160,9 +175,35 @@ impl HeldCaller for ToSession {
             () = self.running_call.cancelled.cancelled() => {}
         }
     }
+
+    fn ask_user(&self, params: &str) -> Option<UserQuestion> {
+        self.call.agent.ask_user(params)
+    }
 }
 
 impl Delivery for ToSession {
+    /// Selects the session again: it may be gone, or have defined its tool anew.
+    async fn renewed(
+        &mut self,
+        admission: &Admission,
+        context: &Arc<CallContext>,
+    ) -> Result<Arc<CallContext>, Refused> {
+        let mut context = Arc::clone(context);
+        let (call, reach) = (&self.call, &context.sender.grant.sessions);
+        let resolved = call.dial_in.driver.resolve(&call.shown, call.arguments(&context), reach);
+        match resolved {
+            Ok(target) => {
+                call.aim(admission, &mut context, &target).await?;
+                (self.target, self.is_checked) = (target, false);
+                Ok(context)
+            }
+            Err(Unresolved { failure, .. }) => {
+                let (code, text) = (failure.error_code(), failure.text());
+                Err(admission.no_longer_routable(&context, code, &text).await)
+            }
+        }
+    }
+
     fn refuse(self, refused: &Refused) {
         self.call.reply.refuse(refused);
     }

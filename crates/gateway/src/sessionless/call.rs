@@ -6,10 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use toolgate_admission::call_context::Sender;
 use toolgate_admission::call_request::CallRequest;
-use toolgate_admission::multi_round::{ClientRounds, Retry};
-use toolgate_admission::refused::Refused;
+use toolgate_admission::multi_round::{ClientRounds, NextRound, Retry};
 use toolgate_mcp::{Incoming, Limits, Message, parse_server};
-use toolgate_store::Permit;
 use toolgate_upstream::event_buffer::{First, Next};
 
 use super::ImplicitSession;
@@ -208,6 +206,11 @@ impl RunningCall {
         }
     }
 
+    /// Whether its answer is in its stream already.
+    pub(super) fn has_ended(&self) -> bool {
+        self.attached.reader.has_ended()
+    }
+
     /// Sends the client's next request to the server.
     pub(super) fn retry(&self, retry: Retry) {
         if let Some(input) = &self.state.input {
@@ -216,7 +219,7 @@ impl RunningCall {
     }
 
     /// Has the next round decided; `None` if the call has ended.
-    pub(super) async fn next_round(&self, sender: Sender) -> Option<Result<Permit, Refused>> {
+    pub(super) async fn next_round(&self, sender: Sender) -> Option<NextRound> {
         self.state.input.as_ref()?.rounds.next_round(sender).await
     }
 }

@@ -208,6 +208,13 @@ async fn continue_call(
     request: &CallRequest<'_>,
 ) -> Result<Resumed, Refusal> {
     match parked.call.next_round(session.sender()).await {
+        // It ended while it was parked; its answer is still to be read.
+        None if parked.call.has_ended() => {
+            let Parked { mut call, question } = parked;
+            drop(question);
+            call.set_round(request);
+            Ok(Resumed::Continues(call))
+        }
         None => Ok(Resumed::Answer(lost(session, request))),
         Some(Err(refused)) => {
             // The timeout may have passed meanwhile.
@@ -221,13 +228,17 @@ async fn continue_call(
             match (question, answer) {
                 // A response to a request of the server needs no permit.
                 (InputRequest::Pending(asked), Answer::To(answer)) => {
-                    Clearance::Permit(permit).spend();
+                    if let Some(permit) = permit {
+                        Clearance::Permit(permit).spend();
+                    }
                     asked.answer(answer).await;
                 }
                 // The server checks it.
                 (question, _) => {
                     drop(question);
-                    call.retry(Retry { raw: request.raw.to_owned(), permit });
+                    if let Some(permit) = permit {
+                        call.retry(Retry { raw: request.raw.to_owned(), permit });
+                    }
                 }
             }
             call.set_round(request);

@@ -135,6 +135,32 @@ pub fn expiry_denies(fixture: &dyn StoreFixture) {
     assert_whole(&*store);
 }
 
+/// A clock that is set back gives an approval no more time, and one that is accepted takes none away.
+pub fn approvals_meet_clock_steps(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
+    let agent = TestAgent::new(&store, "a");
+    let first = held(&agent, "ask", 1000);
+    // Set back by a day: the answer is in time, and the call finds its approval.
+    answer(&*store, &first.id, "duty", true, 1000 - 86_400).unwrap();
+    assert_eq!(state(&*store, &first.id).0, ApprovalState::Approved);
+    assert_ne!(held(&agent, "ask", 1000 + 1800).id, first.id, "it expired as it would have");
+    assert_eq!(state(&*store, &first.id), (ApprovalState::Expired, false));
+    // Set forward by a year: what waits expires, and expiry denies.
+    let second = held(&agent, "paid", 3000);
+    answer(&*store, &second.id, "duty", true, 3001).unwrap();
+    let ahead = 86_400 * 365;
+    let third = held(&agent, "paid", ahead);
+    assert_ne!(third.id, second.id);
+    assert_eq!(state(&*store, &second.id), (ApprovalState::Expired, false));
+    // A person accepts the true time: the approval keeps the time that it had left.
+    answer(&*store, &third.id, "duty", true, ahead).unwrap();
+    wait(store.change(Change::AcceptClock, Draft::new(RowKind::Admin, at(4000)))).unwrap();
+    let kept = wait(store.approval(&third.id)).unwrap().unwrap();
+    assert_eq!((kept.state, kept.expires), (ApprovalState::Approved, at(4000 + 1800)));
+    end(sent(&agent, "paid", 4000 + 1799), Outcome::Ok, Effect::Done, at(5800));
+    assert_whole(&*store);
+}
+
 /// Two people are two different people, and the answer of one who was revoked is void.
 pub fn answers_are_of_different_valid_people(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));

@@ -41,6 +41,11 @@ impl Reader {
         self.buffer.is_sessionless()
     }
 
+    /// Whether the last message has been added.
+    pub fn has_ended(&self) -> bool {
+        self.buffer.ended()
+    }
+
     /// The number of the stream.
     pub fn number(&self) -> u64 {
         self.buffer.number

@@ -30,7 +30,7 @@ use crate::relay::RelayWriter;
 use crate::rewrite::with_error;
 
 /// How long an agent may take to answer a question of a server.
-pub(super) const QUESTION: Duration = Duration::from_mins(10);
+pub(crate) const QUESTION: Duration = Duration::from_mins(10);
 
 /// Receives the messages of one exchange, or (without a call) all that belong to none.
 pub(super) struct Inbound {

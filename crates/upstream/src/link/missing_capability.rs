@@ -21,6 +21,13 @@ const ASKED: [(&str, &str); 3] = [
     (method::ROOTS_LIST, "roots"),
 ];
 
+/// Whether the client of an agent session declared that its user can fill in forms.
+pub(crate) fn can_fill_forms(session: &dyn Agent) -> bool {
+    let form =
+        Request { raw: "", id: "0", method: method::ELICITATION_CREATE.into(), params: Some("{}") };
+    missing(session, &form).is_none()
+}
+
 /// The capability (raw JSON) that a request of a server requires and the client of `session` did
 /// not declare; `None` if none is missing.
 fn missing(session: &dyn Agent, request: &Request<'_>) -> Option<&'static str> {

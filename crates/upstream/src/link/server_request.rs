@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::Link;
@@ -10,7 +10,7 @@ use crate::event_buffer::EventBuffer;
 
 /// A request of a server that the agent has not answered yet.
 pub struct ServerRequest {
-    /// The link over which the server sent it.
+    /// The link over which the server sent it; none for a question of toolgate itself.
     pub link: Weak<Link>,
     /// The epoch of the channel over which the server sent it.
     pub epoch: u64,
@@ -38,4 +38,6 @@ pub enum Requester {
         /// The raw result; `None` if the agent answered with an error.
         tell: mpsc::UnboundedSender<(Box<str>, Option<String>)>,
     },
+    /// A held call, whose user answers it: the raw result, or `None` for an error.
+    Hold(oneshot::Sender<Option<String>>),
 }

@@ -15,7 +15,7 @@ use toolgate_store::{RowQuery, StoredApproval};
 use super::{ApprovalItem, find};
 use crate::api::Ask;
 use crate::fault::Fault;
-use crate::handle::grants;
+use crate::handle::{grants, tool};
 use crate::reply::{Answer, ok};
 
 /// How many recent calls are shown.
@@ -32,6 +32,8 @@ pub(crate) struct Detail {
     shown: Option<String>,
     /// `low`, `medium`, `high` or `critical`.
     level: Option<&'static str>,
+    /// Why the tool has its class, in one sentence.
+    class_reason: Option<String>,
     /// Who may answer, in words.
     asked: String,
     /// Whether the effect of the call can be undone, as far as its class tells.
@@ -88,6 +90,14 @@ pub(crate) async fn get(ask: Ask) -> Answer {
     ok(&Detail {
         shown: approval.arguments.as_ref().map(|text| draw(text).into_owned()),
         level: class.map(|class| class.level().as_str()),
+        class_reason: class.map(|class| {
+            tool::class_reason(
+                ask.admin.gateway(),
+                &approval.call.server,
+                &approval.call.tool,
+                class,
+            )
+        }),
         asked: approval.question.asked(),
         undo: undo(class),
         recent: recent.collect(),

@@ -31,16 +31,19 @@ impl AgentSession {
             tracing::debug!(endpoint = %self.endpoint, "agent response without a pending request dropped");
             return;
         };
+        let result = || match response.payload {
+            Payload::Result(result) => Some(result.to_owned()),
+            Payload::Error(_) => None,
+        };
+        if let Requester::Hold(tell) = asked.requester {
+            drop(tell.send(result()));
+            return;
+        }
         let Some(link) = asked.link.upgrade() else { return };
         link.server_request_done();
         match asked.requester {
-            Requester::Call { key, tell } => {
-                let result = match response.payload {
-                    Payload::Result(result) => Some(result.to_owned()),
-                    Payload::Error(_) => None,
-                };
-                drop(tell.send((key, result)));
-            }
+            Requester::Call { key, tell } => drop(tell.send((key, result()))),
+            Requester::Hold(_) => {}
             Requester::Server { id: theirs, .. } => {
                 let server = link.server().name();
                 if let Some(why) = self.admission.answer_denied(&self.grant(), server) {
@@ -85,6 +88,7 @@ impl AgentSession {
             match asked.requester {
                 Requester::Call { key, tell } => drop(tell.send((key, None))),
                 Requester::Server { id, .. } => link.answer_late(&id),
+                Requester::Hold(_) => {}
             }
         }
     }
@@ -125,7 +129,7 @@ impl AgentSession {
         let asked = all.get(&number)?;
         match &asked.requester {
             Requester::Server { token, .. } => Some((asked.link.upgrade()?, token.clone()?)),
-            Requester::Call { .. } => None,
+            Requester::Call { .. } | Requester::Hold(_) => None,
         }
     }
 }
