@@ -86,10 +86,14 @@ routes! {
         [PAGE] [] 200 [List<Listed<ServerItem>>] servers::list;
     Post "/api/v1/servers" Admin "Add a server: a name and an entry as in `servers` of toolgate.yaml"
         [&[]] [any] 201 [ServerItem] servers::add;
+    Post "/api/v1/look" Admin "Start a server that is not added yet, list its tools with their risk, and end it"
+        [&[]] [any] 200 [servers::Looked] servers::look;
     Delete "/api/v1/servers/{name}" Admin "Remove a server that was added"
         [&[]] [] 204 [] servers::remove;
     Post "/api/v1/servers/{name}/test" Admin "Connect to a server and list its tools"
         [&[]] [] 200 [servers::Tested] servers::test;
+    Get "/api/v1/servers/{name}/log" Admin "The last lines that a server printed on stderr, the oldest first; secrets that toolgate gave it are masked"
+        [&[]] [] 200 [servers::Log] servers::log;
     Get "/api/v1/sessions" Viewer "Connected sessions"
         [PAGE] [] 200 [List<serde_json::Value>] tools::sessions;
     Get "/api/v1/tools" Viewer "Tools in the last lists of servers"
@@ -98,6 +102,8 @@ routes! {
         [&[]] [] 200 [tool::Detail] tool::get;
     Post "/api/v1/tools/{server}/{tool}/approve" Admin "Approve the definition of a tool; 409 if it has another fingerprint by now"
         [&[]] [tools::ApprovalBody] 200 [tools::Review] tools::approve;
+    Post "/api/v1/tools/{server}/{tool}/reject" Admin "Reject a quarantined definition: it stays quarantined; 409 if the tool has another one by now"
+        [&[]] [tools::ApprovalBody] 200 [tools::Review] tools::reject;
     Post "/api/v1/tools/{server}/{tool}/call" Admin "Call a tool with the rights of a grant; the call is decided, counted and recorded as one of the grant, with the person"
         [&[]] [tool::Called] 200 [tool::Messages] tool::call;
     Get "/api/v1/grants" Viewer "Grants"

@@ -38,10 +38,16 @@ impl AddedServers {
 
     /// Everything that is wrong with an entry (a JSON object) for a server of this name.
     pub fn check(&self, name: &str, entry: &str) -> Result<(), Vec<Finding>> {
+        self.checked(name, entry).map(drop)
+    }
+
+    /// The server of an entry, if nothing is wrong with it.
+    pub(crate) fn checked(&self, name: &str, entry: &str) -> Result<ServerConfig, Vec<Finding>> {
         let parsed = self.parse(name, entry);
-        parsed.map_err(|problems| problems.iter().map(Finding::of_config).collect::<Vec<_>>())?;
+        let parsed = parsed
+            .map_err(|problems| problems.iter().map(Finding::of_config).collect::<Vec<_>>())?;
         let findings: Vec<Finding> = literal_secrets(entry).iter().map(|it| literal(it)).collect();
-        if findings.is_empty() { Ok(()) } else { Err(findings) }
+        if findings.is_empty() { Ok(parsed) } else { Err(findings) }
     }
 
     /// The entries that can be used; the others are logged.

@@ -40,7 +40,7 @@ mod recording;
 mod tests;
 mod wiring;
 
-pub use wiring::{Wiring, agent_sessions};
+pub use wiring::{NotUsable, Wiring, agent_sessions};
 
 /// How many documents are checked at once.
 const CHECKS: usize = 2;

@@ -46,7 +46,7 @@ mod visible;
 
 pub use access::LabelTaken;
 pub use added_servers::{AddedServers, SERVERS};
-pub use control::{AcceptedPolicy, Control, Parts, Summary, Wiring, agent_sessions};
+pub use control::{AcceptedPolicy, Control, NotUsable, Parts, Summary, Wiring, agent_sessions};
 pub use error::{NotAccepted, NotActive, NotChanged, WiringError};
 pub use finding::Finding;
 pub use inputs::{Inputs, Recording};

@@ -67,6 +67,7 @@ fn server_item(server: &ServerConfig, config: &Config) -> ServerItem {
         transport,
         address,
         command,
+        pin: server.pin.as_str(),
         tools: None,
         state: ServerState::NeverUsed.as_str(),
         running: 0,

@@ -56,6 +56,8 @@ pub struct ServerItem {
     pub address: String,
     /// The whole command line as it is written, with references instead of values; null for `http`.
     pub command: Option<String>,
+    /// What happens to new and changed definitions: `first`, `strict` or `off`.
+    pub pin: &'static str,
     /// Number of tools in its last list; null if it was never listed.
     pub tools: Option<usize>,
     /// `ready`, `starting`, `failed`, `backing_off` or `never_used`.

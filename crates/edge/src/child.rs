@@ -28,10 +28,10 @@ use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_gateway::ServerMetrics;
 use toolgate_gateway::channel::{
     BoxFuture, Channel, Connector, FinalCheck, Inbox, Outbound, SendError,
 };
+use toolgate_gateway::{LogTail, ServerMetrics};
 use toolgate_mcp::write;
 
 use input::Line;
@@ -88,6 +88,7 @@ pub struct ChildConnector {
     tracker: TaskTracker,
     metrics: Option<ServerMetrics>,
     watch: Option<ChildWatch>,
+    log_tail: Arc<LogTail>,
 }
 
 impl ChildConnector {
@@ -101,7 +102,8 @@ impl ChildConnector {
         tracker: TaskTracker,
     ) -> Self {
         let inherited = inherited.into_iter().collect();
-        Self { spec, inherited, ids, tracker, metrics: None, watch: None }
+        let (metrics, watch, log_tail) = (None, None, Arc::default());
+        Self { spec, inherited, ids, tracker, metrics, watch, log_tail }
     }
 
     /// Counts running children in `metrics`.
@@ -140,7 +142,13 @@ impl ChildConnector {
         let secrets = Arc::new(stderr::Secrets::new(&spec.secrets));
         let stray_lines = output::StrayLines::new(server.clone(), Arc::clone(&secrets));
         let output = output::read(stray_lines, started.stdout, self.spec.max_line, inbox.clone());
-        let stderr = stderr::log(server.clone(), started.stderr, stderr_written.clone(), secrets);
+        let said = stderr::Said {
+            server: server.clone(),
+            written: stderr_written.clone(),
+            tail: Arc::clone(&self.log_tail),
+            secrets,
+        };
+        let stderr = stderr::log(said, started.stderr);
         let supervisor = supervisor::Supervisor {
             group: started.group,
             input: supervisor::Task::new(self.tracker.spawn(input)),
@@ -173,6 +181,10 @@ impl Connector for ChildConnector {
         grant: &'a str,
     ) -> BoxFuture<'a, Result<Arc<dyn Channel>, SendError>> {
         Box::pin(async move { self.start(inbox, grant) })
+    }
+
+    fn log_tail(&self) -> Vec<String> {
+        self.log_tail.lines()
     }
 }
 

@@ -43,6 +43,7 @@ pub use toolgate_upstream::event_buffer;
 pub use toolgate_upstream::failure::{Effect, Failure};
 pub use toolgate_upstream::link::{Instances, Server, ServerSettings};
 pub use toolgate_upstream::log_limit::LogLimit;
+pub use toolgate_upstream::log_tail::LogTail;
 pub use toolgate_upstream::metrics::{Metrics, ServerMetrics};
 pub use toolgate_upstream::pins::{
     APPROVED as APPROVED_TOOLS, Approval, PinMode, SPACE as PINS, approval_key,

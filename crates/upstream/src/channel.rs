@@ -38,6 +38,11 @@ pub trait Connector: Send + Sync + 'static {
         let _ = grant;
         self.connect(inbox)
     }
+
+    /// The last lines that the server printed for its operator; none if it has no such output.
+    fn log_tail(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// One live connection to a server.

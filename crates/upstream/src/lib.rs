@@ -28,6 +28,7 @@ mod listed_names;
 pub mod lists;
 pub mod log_level;
 pub mod log_limit;
+pub mod log_tail;
 pub mod metrics;
 pub mod names;
 pub mod pins;

@@ -90,7 +90,7 @@ struct AnswerItem {
     at: String,
     /// Why.
     reason: Option<Arc<str>>,
-    /// `api`, or `in-band` if the agent's own client was asked.
+    /// `api`, `console`, or `in-band` if the agent's own client was asked.
     via: Arc<str>,
 }
 
@@ -162,11 +162,11 @@ async fn answer(ask: Ask, approves: bool) -> Answer {
         approves,
         at: ask.admin.now(),
         reason: reply.reason.as_deref().map(Into::into),
-        via: "api".into(),
+        via: ask.via.unwrap_or("api").into(),
     };
     let row = Draft {
         person: Some(Arc::clone(&ask.who.name)),
-        via: Some("api".into()),
+        via: Some(ask.via.unwrap_or("api").into()),
         ..Draft::new(RowKind::Approval, ask.admin.now())
     };
     let id = Arc::clone(&approval.id);

@@ -6,7 +6,8 @@ use jiff::{SignedDuration, Timestamp, Unit};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolgate_control::{Finding, SERVERS};
+use toolgate_catalog::{Definition, Labels, classify, hidden_text};
+use toolgate_control::{Finding, NotUsable, SERVERS};
 use toolgate_control::{Origin, ServerItem, View};
 use toolgate_gateway::KnownServer;
 use toolgate_store::{Change, Document};
@@ -27,6 +28,43 @@ pub(crate) struct Tested {
     ms: u64,
     /// The error.
     message: Option<String>,
+}
+
+/// The last lines of a server.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ServerLog")]
+pub(crate) struct Log {
+    /// At most 100 lines.
+    lines: Vec<String>,
+}
+
+/// What a server offers that is not added yet.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ServerLook")]
+pub(crate) struct Looked {
+    /// Whether it answered.
+    ok: bool,
+    /// Its tools.
+    tools: Vec<Offered>,
+    /// The error.
+    message: Option<String>,
+}
+
+/// A tool of such a server.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "OfferedTool")]
+struct Offered {
+    /// The server's own name of it.
+    name: String,
+    /// Risk class.
+    class: &'static str,
+    /// `low`, `medium`, `high` or `critical`.
+    level: &'static str,
+    /// What it can do with data: `reads_private`, `ingests_untrusted`, `sends_out`.
+    #[schemars(with = "Vec<String>")]
+    labels: Labels,
+    /// Characters in its definition that people do not see.
+    hidden: usize,
 }
 
 pub(crate) async fn list(ask: Ask) -> Answer {
@@ -69,17 +107,59 @@ pub(crate) async fn add(ask: Ask) -> Answer {
         return Err(Fault::conflict(format!("there is a server `{name}` already")));
     }
     let entry = Value::Object(entry).to_string();
-    let wrong = |findings: Vec<Finding>| {
-        let flaws = findings.iter().map(Flaw::of).collect();
-        Fault::unprocessable("the server's entry is not valid", flaws)
-    };
-    ask.admin.given.control.added_servers().check(&name, &entry).map_err(wrong)?;
+    ask.admin.given.control.added_servers().check(&name, &entry).map_err(|it| wrong(&it))?;
     let mut row = ask.row(&format!("added the server `{name}`"));
     row.server = Some(name.as_str().into());
     let key = name.as_str().into();
     let kept = Document { space: SERVERS.into(), key, json: entry.as_str().into() };
     ask.change(Change::PutDocument(kept), row).await?;
     created(find(&ask.admin.view(), &name)?)
+}
+
+/// Everything that is wrong with an entry.
+fn wrong(findings: &[Finding]) -> Fault {
+    let flaws = findings.iter().map(Flaw::of).collect();
+    Fault::unprocessable("the server's entry is not valid", flaws)
+}
+
+/// Starts a server, lists its tools and ends it; nothing of it is kept but the row.
+pub(crate) async fn look(ask: Ask) -> Answer {
+    let mut entry: Map<String, Value> = ask.json()?;
+    let Some(Value::String(name)) = entry.remove("name") else {
+        return Err(Fault::bad_request("`name` must be a string"));
+    };
+    let entry = Value::Object(entry).to_string();
+    let server = ask.admin.given.control.unadded_server(&name, &entry).await;
+    let server = server.map_err(|why| match why {
+        NotUsable::Entry(findings) => wrong(&findings),
+        NotUsable::Wiring(why) => Fault::bad_request(why.to_string()),
+    })?;
+    let mut row = ask.row(&format!("started the server `{name}` to look at its tools"));
+    row.server = Some(name.as_str().into());
+    ask.check_person()?;
+    ask.admin.store().record(row).await?;
+    ok(&match ask.admin.gateway().look_at(&server).await {
+        Ok(raw) => Looked {
+            ok: true,
+            tools: raw.iter().map(|it| Offered::of(it)).collect(),
+            message: None,
+        },
+        Err(why) => Looked { ok: false, tools: Vec::new(), message: Some(why.to_string()) },
+    })
+}
+
+impl Offered {
+    fn of(raw: &str) -> Self {
+        let definition = Definition::parse(raw).unwrap_or_else(|_| Definition::named("?"));
+        let found = classify(&definition);
+        Self {
+            name: definition.name.to_string(),
+            class: found.class.as_str(),
+            level: found.level.as_str(),
+            labels: found.labels,
+            hidden: hidden_text(raw).len(),
+        }
+    }
 }
 
 pub(crate) async fn remove(ask: Ask) -> Answer {
@@ -94,6 +174,12 @@ pub(crate) async fn remove(ask: Ask) -> Answer {
     row.server = Some(name.into());
     ask.change(Change::RemoveDocument(SERVERS.into(), name.into()), row).await?;
     done()
+}
+
+pub(crate) async fn log(ask: Ask) -> Answer {
+    let name = ask.param("name");
+    find(&ask.admin.view(), name)?;
+    ok(&Log { lines: ask.admin.gateway().server_log(name) })
 }
 
 pub(crate) async fn test(ask: Ask) -> Answer {

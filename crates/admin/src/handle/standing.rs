@@ -134,7 +134,7 @@ fn row(ask: &Ask, one: &StandingException, message: &str) -> Draft {
         fingerprint: one.fingerprint,
         policy_hash: one.policy_hash,
         approval_id: Some(Arc::clone(&one.id)),
-        via: Some("api".into()),
+        via: Some(ask.via.unwrap_or("api").into()),
         kind: RowKind::Approval,
         ..ask.row(message)
     }

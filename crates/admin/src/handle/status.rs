@@ -33,6 +33,8 @@ pub(crate) struct Status {
     session_counts: BTreeMap<String, usize>,
     /// Number of grants: `active`, `expired`, `revoked`.
     grant_counts: BTreeMap<String, usize>,
+    /// Tools whose definitions wait for a person; without those that a person has rejected.
+    quarantined_tools: usize,
     /// How many agent sessions are open.
     agent_sessions: usize,
     /// Policies with their hashes.
@@ -102,6 +104,7 @@ pub(crate) async fn get(ask: Ask) -> Answer {
         server_counts: server_counts(&ask, &view),
         session_counts: session_counts(&sessions),
         grant_counts: grant_counts(&view, now),
+        quarantined_tools: super::tools::unanswered(&ask).await?,
         agent_sessions: ask.admin.gateway().agent_sessions(),
         policies: view.policies.iter().map(|policy| policy.item.clone()).collect(),
         audit: AuditStatus {

@@ -11,7 +11,7 @@ use toolgate_catalog::{
 };
 use toolgate_gateway::{Acting, Gateway, KnownDefinition, NotCalled};
 
-use super::tools::unknown_tool;
+use super::tools::{Rejection, rejection, unknown_tool};
 use crate::api::Ask;
 use crate::fault::Fault;
 use crate::reply::{Answer, ok};
@@ -44,6 +44,8 @@ pub(crate) struct Detail {
     /// Whether it may be used, and what is reviewed if not. Absent for tools without pins.
     #[serde(flatten)]
     review: Option<Reviewed>,
+    /// Who rejected this definition; null if no person did.
+    rejected: Option<Rejection>,
     /// The definition.
     #[schemars(with = "serde_json::Value")]
     definition: Box<RawValue>,
@@ -130,7 +132,13 @@ pub(crate) async fn get(ask: Ask) -> Answer {
     let found = assessed(server, &definition, class, is_quarantined);
     let hidden = hidden_text(&raw).len();
     let fingerprint = toolgate_catalog::fingerprint(&raw).ok();
+    let quarantined = reviewed.filter(|known| known.quarantine.is_some());
+    let rejected = match quarantined.and_then(|known| known.facts.fingerprint) {
+        Some(fingerprint) => rejection(&ask, server, tool, fingerprint).await?,
+        None => None,
+    };
     ok(&Detail {
+        rejected,
         server: server.to_owned(),
         name: tool.to_owned(),
         class: found.class.as_str(),

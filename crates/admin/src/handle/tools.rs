@@ -3,19 +3,34 @@
 //! Invariant: a person approves one fingerprint. If the definition has another one by then, nothing
 //! is approved.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_audit::Hash;
+use toolgate_catalog::Labels;
 use toolgate_gateway::{
     APPROVED_TOOLS, Approval, KnownDefinition, KnownTool, NotApprovable, approval_key,
 };
-use toolgate_store::Change;
+use toolgate_store::{Change, Document};
 
 use crate::api::Ask;
 use crate::fault::Fault;
 use crate::reply::{Answer, ok, page};
+
+/// The space of the store with definitions that people have rejected.
+const REJECTED_TOOLS: &str = "rejected_tools";
+
+/// The person who rejected a definition, and when.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[schemars(rename = "ToolRejection")]
+pub(crate) struct Rejection {
+    /// The person.
+    person: String,
+    /// When.
+    at: String,
+}
 
 /// A tool.
 #[derive(Serialize, JsonSchema)]
@@ -35,6 +50,9 @@ pub(crate) struct ToolItem {
     state: &'static str,
     /// Why it is quarantined.
     reason: Option<String>,
+    /// What it can do with data: `reads_private`, `ingests_untrusted`, `sends_out`.
+    #[schemars(with = "Vec<String>")]
+    labels: Labels,
 }
 
 /// A tool under review.
@@ -70,6 +88,7 @@ impl ToolItem {
             fingerprint: tool.fingerprint.map(|hash| hash.to_string()),
             state: if tool.quarantine.is_some() { "quarantined" } else { "listed" },
             reason: tool.quarantine.map(|reason| reason.to_string()),
+            labels: tool.labels,
         }
     }
 }
@@ -84,6 +103,7 @@ impl Review {
                 class: known.class,
                 fingerprint: known.facts.fingerprint,
                 quarantine: known.quarantine.clone(),
+                labels: known.facts.labels,
             }),
             source: text(&known.facts.definition),
             approved: known.approved.map(|hash| hash.to_string()),
@@ -101,15 +121,11 @@ pub(crate) async fn list(ask: Ask) -> Answer {
 /// Approves the definition that has this fingerprint.
 pub(crate) async fn approve(ask: Ask) -> Answer {
     let body: ApprovalBody = ask.json()?;
-    let fingerprint = Hash::parse(&body.fingerprint.to_ascii_lowercase())
-        .map_err(|_| Fault::bad_request("`fingerprint` must be 64 hex digits"))?;
+    let fingerprint = fingerprint(&body)?;
     let (server, tool) = (ask.param("server").to_owned(), ask.param("tool").to_owned());
     let _turn = ask.admin.turn.lock().await;
     let gateway = ask.admin.gateway();
-    let approvable = gateway.approvable(&server, &tool, fingerprint).map_err(|why| match why {
-        NotApprovable::Unknown { .. } => unknown_tool(&server, &tool),
-        NotApprovable::Changed { .. } => Fault::conflict(why.to_string()),
-    })?;
+    let approvable = approvable(&ask, &server, &tool, fingerprint)?;
     let keep = approvable.iter().map(|known| {
         let several = (known.key != known.name).then_some(fingerprint);
         let approval = Approval {
@@ -134,6 +150,84 @@ pub(crate) async fn approve(ask: Ask) -> Answer {
         Some(known) => ok(&Review::of(known)),
         None => Err(unknown_tool(&server, &tool)),
     }
+}
+
+/// Records that a person has looked at this definition and does not want it. It stays quarantined.
+pub(crate) async fn reject(ask: Ask) -> Answer {
+    let body: ApprovalBody = ask.json()?;
+    let fingerprint = fingerprint(&body)?;
+    let (server, tool) = (ask.param("server").to_owned(), ask.param("tool").to_owned());
+    let _turn = ask.admin.turn.lock().await;
+    let gateway = ask.admin.gateway();
+    let found = approvable(&ask, &server, &tool, fingerprint)?;
+    if found.iter().all(|known| known.quarantine.is_none()) {
+        let why = "is not quarantined; to refuse its calls, change the policy or freeze its server";
+        return Err(Fault::conflict(format!("the tool `{server}/{tool}` {why}")));
+    }
+    let mut row = ask.row(&format!("rejected the definition of the tool `{server}/{tool}`"));
+    (row.server, row.tool) = (Some(server.as_str().into()), Some(tool.as_str().into()));
+    row.fingerprint = Some(fingerprint);
+    let json = serde_json::json!({ "person": *ask.who.name, "at": ask.admin.now().to_string() });
+    let kept = Document {
+        space: REJECTED_TOOLS.into(),
+        key: rejection_key(&server, &tool, fingerprint).into(),
+        json: json.to_string().into(),
+    };
+    ask.change(Change::PutDocument(kept), row).await?;
+    let known = gateway.definitions(&server, &tool);
+    let rejected = known.iter().find(|known| known.facts.fingerprint == Some(fingerprint));
+    ok(&Review::of(rejected.ok_or_else(|| unknown_tool(&server, &tool))?))
+}
+
+/// Who rejected this definition.
+pub(super) async fn rejection(
+    ask: &Ask,
+    server: &str,
+    tool: &str,
+    fingerprint: Hash,
+) -> Result<Option<Rejection>, Fault> {
+    let key = rejection_key(server, tool, fingerprint);
+    let kept = ask.admin.store().documents(REJECTED_TOOLS).await?;
+    let found = kept.iter().find(|document| *document.key == *key);
+    Ok(found.and_then(|document| serde_json::from_str(&document.json).ok()))
+}
+
+/// How many quarantined definitions wait for a person.
+pub(super) async fn unanswered(ask: &Ask) -> Result<usize, Fault> {
+    let mut tools = ask.admin.gateway().known_tools();
+    tools.retain(|tool| tool.quarantine.is_some());
+    if tools.is_empty() {
+        return Ok(0);
+    }
+    let kept = ask.admin.store().documents(REJECTED_TOOLS).await?;
+    let rejected: HashSet<&str> = kept.iter().map(|document| &*document.key).collect();
+    let is_rejected = |tool: &KnownTool| {
+        let key = tool.fingerprint.map(|it| rejection_key(&tool.server, &tool.name, it));
+        key.is_some_and(|key| rejected.contains(key.as_str()))
+    };
+    Ok(tools.iter().filter(|tool| !is_rejected(tool)).count())
+}
+
+fn rejection_key(server: &str, tool: &str, fingerprint: Hash) -> String {
+    format!("{server}/{tool}/{fingerprint}")
+}
+
+fn fingerprint(body: &ApprovalBody) -> Result<Hash, Fault> {
+    Hash::parse(&body.fingerprint.to_ascii_lowercase())
+        .map_err(|_| Fault::bad_request("`fingerprint` must be 64 hex digits"))
+}
+
+/// The definitions with this fingerprint.
+fn approvable(
+    ask: &Ask,
+    server: &str,
+    tool: &str,
+    fingerprint: Hash,
+) -> Result<Vec<KnownDefinition>, Fault> {
+    ask.admin.gateway().approvable(server, tool, fingerprint).map_err(|why| match why {
+        NotApprovable::Unknown { .. } => unknown_tool(server, tool),
+        NotApprovable::Changed { .. } => Fault::conflict(why.to_string()),
+    })
 }
 
 pub(super) fn unknown_tool(server: &str, tool: &str) -> Fault {

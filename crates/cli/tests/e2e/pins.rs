@@ -174,3 +174,51 @@ fn shadowing_is_recorded() {
         drift(&api).iter().any(|message| message.starts_with("shadowing:")).then_some(())
     });
 }
+
+#[test]
+fn a_rejected_definition_stays_quarantined_and_names_who_rejected_it() {
+    let server = server(false);
+    let gate = Gate::start(&config(&server, ""));
+    let api = Api::admin(&gate);
+    let first = item(&api, "listed")["fingerprint"].as_str().unwrap().to_owned();
+    let reject = "tools/web/read/reject";
+    let body = |fingerprint: &str| json!({"fingerprint": fingerprint}).to_string();
+    api.expect(409, "POST", reject, &body(&first));
+    assert_eq!(api.get("tools/web/read")["rejected"], Value::Null);
+    server.set_tools(&evil());
+    api.expect(200, "POST", "servers/web/test", "");
+    let second = item(&api, "quarantined")["fingerprint"].as_str().unwrap().to_owned();
+    api.expect(409, "POST", reject, &body(&first));
+    api.expect(200, "POST", reject, &body(&second));
+    let detail = api.get("tools/web/read");
+    assert_eq!([&detail["state"], &detail["rejected"]["person"]], ["quarantined", "admin"]);
+    let rows = api.get("audit?kind=admin&tool=read");
+    assert!(rows.to_string().contains("rejected the definition"), "{rows}");
+    // A person may still change the decision.
+    api.expect(200, "POST", "tools/web/read/approve", &body(&second));
+    let detail = api.get("tools/web/read");
+    assert_eq!([&detail["state"], &detail["rejected"]], [&json!("listed"), &Value::Null]);
+}
+
+#[test]
+fn a_server_can_be_looked_at_before_it_is_added() {
+    let server = server(false);
+    let gate = Gate::start("");
+    let api = Api::admin(&gate);
+    let entry = |url: String| json!({"name": "web", "url": url}).to_string();
+    let good = entry(format!("http://{}/mcp", server.address));
+    server.set_tools(&evil());
+    let looked = api.expect(200, "POST", "look", &good);
+    assert_eq!([&looked["ok"], &looked["tools"][0]["name"]], [&json!(true), &json!("read")]);
+    assert_eq!(looked["tools"][0]["hidden"], 1, "{looked}");
+    assert_eq!(api.get("servers")["items"].as_array().unwrap().len(), 0, "nothing is kept");
+    let rows = api.get("audit?kind=admin&server=web");
+    assert!(rows.to_string().contains("to look at its tools"), "{rows}");
+    let failed = api.expect(200, "POST", "look", &entry("http://127.0.0.1:1/mcp".to_owned()));
+    assert!(failed["ok"] == false && failed["message"].is_string(), "{failed}");
+    api.expect(422, "POST", "look", r#"{"name": "web", "nonsense": 1}"#);
+    // While everything is frozen, nothing is started.
+    api.expect(201, "POST", "freeze", r#"{"all":true}"#);
+    let frozen = api.expect(200, "POST", "look", &good);
+    assert!(frozen["ok"] == false && frozen.to_string().contains("frozen"), "{frozen}");
+}

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use toolgate_config::{Config, Limits, ServerConfig};
+use toolgate_config::{Config, Limits, ServerConfig, Transport};
 use toolgate_gateway::{AgentSessions, Server};
 
 use super::{Control, State};
 use crate::error::{NotActive, WiringError};
+use crate::finding::Finding;
 
 /// Creates the servers that a configuration describes.
 pub trait Wiring: Send + Sync {
@@ -37,6 +38,33 @@ impl Control {
         }
         Ok(Some(wired))
     }
+}
+
+impl Control {
+    /// The server of an entry that is not added yet, with a process of its own.
+    pub async fn unadded_server(&self, name: &str, entry: &str) -> Result<Arc<Server>, NotUsable> {
+        let mut config = self.added_servers().checked(name, entry).map_err(NotUsable::Entry)?;
+        if let Transport::Stdio(stdio) = &mut config.transport {
+            stdio.shared = false;
+        }
+        let state = self.state.lock().await;
+        let limits = state.file.as_ref().map(|file| file.config.limits.clone());
+        drop(state);
+        let limits =
+            limits.ok_or_else(|| NotUsable::Wiring("no configuration is active".into()))?;
+        self.parts.wiring.server(&config, &limits).map_err(NotUsable::Wiring)
+    }
+}
+
+/// Why an entry gives no server.
+#[derive(Debug, thiserror::Error)]
+pub enum NotUsable {
+    /// The entry is not valid.
+    #[error("the server's entry is not valid")]
+    Entry(Vec<Finding>),
+    /// The server cannot be created.
+    #[error(transparent)]
+    Wiring(WiringError),
 }
 
 /// The limits of agent sessions.

@@ -2,7 +2,8 @@
 //!
 //! Invariant: stderr is always read, however much arrives, so that the child never blocks on it;
 //! memory holds one buffer and one line.
-//! Invariant: stderr goes only to the log, without the secrets that toolgate gave to the child.
+//! Invariant: stderr goes only to the log and to the last lines that administrators can read, without
+//! the secrets that toolgate gave to the child.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout_at};
 
-use toolgate_gateway::LogLimit;
+use toolgate_gateway::{LogLimit, LogTail};
 
 /// Longer lines are cut.
 const LONGEST: usize = 8 * 1024;
@@ -19,14 +20,17 @@ const LONGEST: usize = 8 * 1024;
 const LINES_A_SECOND: u32 = 100;
 const BUFFER: usize = 32 * 1024;
 
+/// Where the lines of a child go.
+pub(super) struct Said {
+    pub(super) server: Arc<str>,
+    pub(super) written: StderrWritten,
+    pub(super) tail: Arc<LogTail>,
+    pub(super) secrets: Arc<Secrets>,
+}
+
 /// Logs everything until the pipe closes.
-pub(super) async fn log(
-    server: Arc<str>,
-    mut stderr: impl AsyncRead + Unpin,
-    stderr_written: StderrWritten,
-    secrets: Arc<Secrets>,
-) {
-    let mut lines = Lines::new(server, stderr_written, secrets);
+pub(super) async fn log(said: Said, mut stderr: impl AsyncRead + Unpin) {
+    let mut lines = Lines::new(said);
     let mut buffer = vec![0; BUFFER];
     loop {
         let read = stderr.read(&mut buffer);
@@ -95,18 +99,16 @@ pub(super) fn printable(bytes: &[u8]) -> String {
 
 /// Splits the stream into lines.
 struct Lines {
-    server: Arc<str>,
-    stderr_written: StderrWritten,
-    secrets: Arc<Secrets>,
+    said: Said,
     log_limit: LogLimit,
     /// The beginning of an unfinished line, at most [`LONGEST`].
     begun: Vec<u8>,
 }
 
 impl Lines {
-    fn new(server: Arc<str>, stderr_written: StderrWritten, secrets: Arc<Secrets>) -> Self {
+    fn new(said: Said) -> Self {
         let log_limit = LogLimit::new(LINES_A_SECOND, Duration::from_secs(1), Instant::now());
-        Self { server, stderr_written, secrets, log_limit, begun: Vec::new() }
+        Self { said, log_limit, begun: Vec::new() }
     }
 
     fn push(&mut self, mut chunk: &[u8]) {
@@ -136,11 +138,12 @@ impl Lines {
 
     fn say(&mut self, line: &[u8]) {
         if !line.trim_ascii().is_empty() {
-            self.stderr_written.0.store(true, Ordering::Relaxed);
+            self.said.written.0.store(true, Ordering::Relaxed);
         }
         if self.log_limit.take() {
-            let line = self.secrets.masked(printable(line));
-            tracing::info!(server = %self.server, "stderr: {line}");
+            let line = self.said.secrets.masked(printable(line));
+            tracing::info!(server = %self.said.server, "stderr: {line}");
+            self.said.tail.push(&line);
         }
     }
 
@@ -159,7 +162,7 @@ impl Lines {
 
     fn tell(&self, suppressed: u64) {
         if suppressed > 0 {
-            tracing::info!(server = %self.server, suppressed, "stderr lines suppressed");
+            tracing::info!(server = %self.said.server, suppressed, "stderr lines suppressed");
         }
     }
 }
@@ -169,11 +172,16 @@ mod tests {
     use super::*;
 
     fn lines(chunks: &[&[u8]]) -> (Lines, String) {
-        let mut lines = Lines::new("s".into(), StderrWritten::default(), Arc::default());
+        let mut lines = Lines::new(Said {
+            server: "s".into(),
+            written: StderrWritten::default(),
+            tail: Arc::default(),
+            secrets: Arc::default(),
+        });
         for chunk in chunks {
             lines.push(chunk);
         }
-        let report = lines.stderr_written.after("x".to_owned());
+        let report = lines.said.written.after("x".to_owned());
         (lines, report)
     }
 

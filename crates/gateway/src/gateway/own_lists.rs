@@ -81,6 +81,12 @@ impl Gateway {
     /// Lists a server now, and returns the definitions of its tools as the server wrote them.
     pub async fn list_definitions(&self, name: &str) -> Result<Vec<String>, NotListed> {
         let server = self.server(name).ok_or(NotListed::Unknown)?;
+        self.look_at(&server).await
+    }
+
+    /// The same for a server that may not be one of this gateway. Nothing of it is kept.
+    pub async fn look_at(&self, server: &Arc<Server>) -> Result<Vec<String>, NotListed> {
+        let name = server.name();
         if let Some(denied) = self.admission.start_denied(&of_toolgate(), name) {
             return Err(denied.into());
         }

@@ -4,6 +4,7 @@
 
 use toolgate_admission::list_kind::Kind;
 use toolgate_audit::Hash;
+use toolgate_catalog::Labels;
 use toolgate_policy::Class;
 use toolgate_upstream::link::Server;
 use toolgate_upstream::list_cache::ClientProfile;
@@ -25,6 +26,8 @@ pub struct KnownTool {
     pub fingerprint: Option<Hash>,
     /// Why it is quarantined, if it is.
     pub quarantine: Option<Reason>,
+    /// What it can do with data.
+    pub labels: Labels,
 }
 
 /// A server.
@@ -67,6 +70,7 @@ impl Gateway {
                     name: name.to_owned(),
                     class: server.class(name),
                     fingerprint: facts.as_ref().and_then(|facts| facts.fingerprint),
+                    labels: facts.as_ref().map(|facts| facts.labels).unwrap_or_default(),
                     quarantine: facts.and_then(|facts| server.quarantine(name, &facts)),
                 }
             };
@@ -77,6 +81,7 @@ impl Gateway {
         }
         let of_sessions = self.quarantined_session_tools().into_iter().map(|known| KnownTool {
             fingerprint: known.facts.fingerprint,
+            labels: known.facts.labels,
             server: known.server,
             name: known.name,
             class: known.class,
@@ -84,6 +89,11 @@ impl Gateway {
         });
         tools.extend(of_sessions);
         tools
+    }
+
+    /// The last lines that a server printed on stderr.
+    pub fn server_log(&self, name: &str) -> Vec<String> {
+        self.server(name).map(|server| server.log_tail()).unwrap_or_default()
     }
 
     /// How many agent sessions are open.

@@ -174,6 +174,11 @@ impl Server {
         Arc::clone(link)
     }
 
+    /// The last lines that it printed for its operator.
+    pub fn log_tail(&self) -> Vec<String> {
+        self.connector.log_tail()
+    }
+
     /// The link over which toolgate itself lists the server: the shared one, or one that
     /// [`Link::end_own`] closes.
     pub fn own_link(self: &Arc<Self>, tasks: &TaskTracker) -> Arc<Link> {

@@ -1,9 +1,9 @@
-//! What is known of one definition: its fingerprint, hidden text and risk class.
+//! What is known of one definition: its fingerprint, hidden text, risk class and labels.
 
 use std::sync::Arc;
 
 use toolgate_audit::Hash;
-use toolgate_catalog::{Definition, classify, draw, hidden_text};
+use toolgate_catalog::{Definition, Labels, classify, draw, hidden_text};
 use toolgate_json::canonical;
 use toolgate_policy::Class;
 
@@ -19,6 +19,8 @@ pub struct Facts {
     pub hidden: Option<Arc<str>>,
     /// Its risk class, whatever the operator has set.
     pub class: Class,
+    /// What it can do with data.
+    pub labels: Labels,
     /// The definition as its server wrote it, if it is short enough.
     pub definition: Option<Arc<str>>,
     /// The same list has another definition under this name.
@@ -28,11 +30,7 @@ pub struct Facts {
 impl Facts {
     /// Of a definition as its server wrote it.
     pub fn of(own: &str, raw: &str) -> Self {
-        Self::with_class(raw, class_of(own, raw))
-    }
-
-    /// The same, if the class is known.
-    pub fn with_class(raw: &str, class: Class) -> Self {
+        let (class, labels) = risk_of(own, raw);
         let hidden = hidden_text(raw).into_iter().next().map(|found| {
             // A field of the definition may have a long name.
             let field: String = draw(&found.field).chars().take(80).collect();
@@ -42,6 +40,7 @@ impl Facts {
             fingerprint: canonical(raw).ok().map(|canonical| Hash::of(canonical.as_bytes())),
             hidden,
             class,
+            labels,
             definition: (raw.len() <= MAX_KEPT).then(|| raw.into()),
             is_ambiguous: false,
         }
@@ -54,10 +53,14 @@ impl Facts {
 }
 
 /// The class of a definition, by the server's own name of its tool.
-pub(crate) fn class_of(own: &str, raw: &str) -> Class {
+/// The class and labels of a definition, by the server's own name of its tool.
+fn risk_of(own: &str, raw: &str) -> (Class, Labels) {
     match Definition::parse(raw) {
-        Ok(definition) => classify(&Definition { name: own.into(), ..definition }).class,
-        Err(_) => Class::by_name(own),
+        Ok(definition) => {
+            let found = classify(&Definition { name: own.into(), ..definition });
+            (found.class, found.labels)
+        }
+        Err(_) => (Class::by_name(own), Labels::default()),
     }
 }
 
