@@ -13,6 +13,7 @@ mod all;
 mod approvals;
 mod arena;
 mod classify;
+mod console;
 mod dialled;
 mod instructions;
 mod machine;
@@ -33,6 +34,7 @@ use self::table::{Row, Table};
 const USAGE: &str = "\
 usage: cargo xtask bench [--quick] [--only NAME] [--toolgate PATH]
        cargo xtask bench policy [--quick | --gate | --bless]
+       cargo xtask bench console [--quick] [--toolgate PATH]
 
   --quick           fewer and shorter rounds; docs/benchmarks.md is left as it is
   --only NAME       one measurement (may be repeated); likewise
@@ -253,10 +255,11 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     match words {
         ["policy", rest @ ..] => return policy::run(rest),
         ["classify", rest @ ..] => return classify::run(rest),
+        ["console", rest @ ..] => return console::run(rest),
         _ => {}
     }
     let options = Options::parse(words)?;
-    build(&options)?;
+    build(options.toolgate.is_some())?;
     let machine = machine::describe();
     let mut table = Table::default();
     for row in measure_all(&options)? {
@@ -271,10 +274,11 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn build(options: &Options) -> Result<()> {
+/// Builds the peers, and toolgate unless there is one.
+fn build(has_toolgate: bool) -> Result<()> {
     // Two builds, so that the peers' features are not built into toolgate.
     let mut packages = vec!["toolgate-testkit"];
-    if options.toolgate.is_none() {
+    if !has_toolgate {
         packages.push("toolgate");
     }
     for package in packages {

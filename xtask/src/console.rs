@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
 use crate::gate::{binary, debug_binary};
@@ -22,9 +22,25 @@ const LIMIT: Duration = Duration::from_mins(5);
 /// The start of the scenario table.
 const TABLE: &str = "const scenarios = {";
 
-pub(crate) fn run() -> Result<()> {
-    let (work, job) = prepare(&binary())?;
-    each(scenarios()?, Clone::clone, |name| {
+/// Every scenario, with the release binary.
+pub(crate) fn all() -> Result<()> {
+    run(&[])
+}
+
+/// `[--debug] [NAME…]`.
+pub(crate) fn run(words: &[&str]) -> Result<()> {
+    let (toolgate, names) = match words {
+        ["--debug", names @ ..] => (debug_binary(), names),
+        names => (binary(), names),
+    };
+    let known = scenarios()?;
+    if let Some(unknown) = names.iter().find(|name| !known.iter().any(|it| it == *name)) {
+        bail!("unknown scenario `{unknown}`; the scenarios are {}", known.join(", "));
+    }
+    let wanted =
+        known.into_iter().filter(|name| names.is_empty() || names.contains(&name.as_str()));
+    let (work, job) = prepare(&toolgate)?;
+    each(wanted.collect(), Clone::clone, |name| {
         let mut command = script("console.mjs");
         command.arg(name).arg(&job);
         run_logged(&mut command, &work.join(name).with_extension("log"), LIMIT)

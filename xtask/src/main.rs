@@ -40,9 +40,13 @@ usage: cargo xtask <verb>
   bench policy [--quick | --gate | --bless]
                       speed of the policy engine, beside two others; instruction counts
   bench classify      definitions classified per second on one core
+  bench console [--quick] [--toolgate PATH]
+                      the console in a browser with 1 M audit rows and 1,000 tools; after `test --only peers`
   book                the documentation as a book in target/book; needs mdBook
   catalogue [NAME…]   scan the public servers of the catalogue again, all or those named
-  console             the console in a real browser; after `test --only peers` and `test --only build`
+  console [--debug] [NAME…]
+                      the console in a real browser, all scenarios or those named; after
+                      `test --only peers` and `test --only build`; `--debug`: the debug binary
   scan                `toolgate scan` of the real servers; after the same
   screenshots         every page of the console to docs/screenshots, with the debug binary
   mutants [all | NAME…]
@@ -84,7 +88,7 @@ fn run(words: &[&str]) -> Result<()> {
         ["book"] => book::run(),
         ["catalogue", rest @ ..] => catalogue::run(rest),
         ["screenshots"] => console::screenshots(),
-        ["console"] => console::run(),
+        ["console", rest @ ..] => console::run(rest),
         ["scan"] => real::scan(),
         ["mutants", rest @ ..] => mutants::run(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),

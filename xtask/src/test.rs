@@ -9,6 +9,7 @@ use crate::cargo::cargo;
 use crate::clients;
 use crate::closing;
 use crate::conformance;
+use crate::console;
 use crate::fuzz;
 use crate::mutants;
 use crate::peers;
@@ -114,6 +115,13 @@ const PARTS: &[Part] = &[
         needs: &["build", "peers"],
         quick: false,
         run: closing::run,
+    },
+    Part {
+        name: "console",
+        what: "the console in a real browser",
+        needs: &["build", "peers"],
+        quick: false,
+        run: console::all,
     },
     Part {
         name: "conformance",

@@ -202,7 +202,7 @@ async fn serve(
 
     let ready = Arc::new(AtomicBool::new(false));
     let serving = TaskTracker::new();
-    let api = api::router(&admin, &bound);
+    let api = api::router(&admin, &bound, &config);
     let front = Front::start().context("cannot start the thread that accepts connections")?;
     let behind = Behind {
         gateway: &gateway,

@@ -8,11 +8,13 @@ const draft = document.getElementById("draft");
 const TYPING = 350;
 let typing = null;
 let turn = 0;
+/** Choices that show what a person chose, which the document may not follow. */
+const touched = new Set();
 
 async function send(edit) {
   const mine = ++turn;
   const body = new URLSearchParams({ document: text.value, ...edit });
-  const headers = { "x-csrf-token": document.body.dataset.csrf };
+  const headers = { "x-csrf-token": document.body.dataset.csrf, "x-page-part": "1" };
   draft.classList.add("busy");
   try {
     const response = await fetch(form.dataset.draft, { method: "POST", body, headers });
@@ -33,7 +35,7 @@ function show(answer) {
   const kept = group && { section: group.dataset.section, key: group.dataset.key, value: focus.value, type: focus.className };
   const page = new DOMParser().parseFromString(answer.html, "text/html");
   enable(page);
-  draft.replaceChildren(...page.body.childNodes);
+  replaceAround(patched(page), page);
   if (answer.error) {
     const note = document.createElement("p");
     note.className = "flash error";
@@ -49,6 +51,31 @@ function show(answer) {
   }
 }
 
+/**
+ * Changes the choices that differ, so that a thousand of them are not laid out again. Returns the
+ * builder of this page, or null if it has to be replaced whole.
+ */
+function patched(page) {
+  const [builder, fresh] = [draft.querySelector(".builder"), page.querySelector(".builder")];
+  if (!builder || builder.children.length !== fresh?.children.length) return null;
+  const [old, now] = [[...builder.children], [...fresh.children]];
+  for (const [place, element] of now.entries()) {
+    if (touched.has(old[place]) || !old[place].isEqualNode(element)) old[place].replaceWith(element);
+  }
+  return builder;
+}
+
+/** Replaces everything but the builder. */
+function replaceAround(builder, page) {
+  touched.clear();
+  const nodes = [...page.body.childNodes];
+  if (!builder) return draft.replaceChildren(...nodes);
+  const place = nodes.findIndex((node) => node.classList?.contains("builder"));
+  for (const node of [...draft.childNodes]) if (node !== builder) node.remove();
+  builder.before(...nodes.slice(0, place));
+  builder.after(...nodes.slice(place + 1));
+}
+
 function editOf(choice, effect) {
   return {
     section: choice.dataset.section,
@@ -62,6 +89,7 @@ function editOf(choice, effect) {
 draft.addEventListener("change", (event) => {
   const choice = event.target.closest(".choice");
   if (!choice) return;
+  touched.add(choice);
   const effect = choice.querySelector("input[type=radio]:checked")?.value;
   if (effect) send(editOf(choice, effect));
 });

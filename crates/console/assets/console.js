@@ -1,13 +1,16 @@
 // What every page does: local times, copying, questions before dangerous forms.
 
-/** Shows times in the reader's own zone; UTC stays in the title. */
+/** Shows times in the reader's own zone; UTC stays in the title. The year is shown if it is another one. */
 export function localTimes(root) {
-  const format = new Intl.DateTimeFormat(document.documentElement.lang, {
-    year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit", second: "2-digit",
-  });
+  const language = document.documentElement.lang;
+  const parts = { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+  const near = new Intl.DateTimeFormat(language, parts);
+  const far = new Intl.DateTimeFormat(language, { ...parts, year: "numeric" });
+  const year = new Date().getFullYear();
   for (const time of root.querySelectorAll("time[datetime]")) {
     const date = new Date(time.dateTime);
-    if (!Number.isNaN(date.getTime())) time.textContent = format.format(date);
+    if (Number.isNaN(date.getTime())) continue;
+    time.textContent = (date.getFullYear() === year ? near : far).format(date);
   }
 }
 

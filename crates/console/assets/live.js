@@ -16,7 +16,7 @@ function isBusy(part) {
 async function load() {
   waiting = null;
   last = Date.now();
-  const response = await fetch(location.href, { headers: { accept: "text/html" } });
+  const response = await fetch(location.href, { headers: { accept: "text/html", "x-page-part": "1" } });
   if (response.redirected && new URL(response.url).pathname === "/login") {
     location.assign("/login");
     return;

@@ -68,7 +68,7 @@ impl Arrival {
 
     /// The visit of the person whose cookie this request carries.
     pub(crate) fn visit(self) -> Option<Visit> {
-        let cookie = cookies::sign_in(&self.headers, self.console.settings.https)?;
+        let cookie = cookies::sign_in(&self.headers, self.console.is_https(&self.headers))?;
         let cookie = Hash::of(cookie.as_bytes());
         let now = self.console.admin.now();
         let signed_in = self.console.sign_ins.lock().touch(&cookie, now)?;

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
+use toolgate_catalog::Labels;
 
 /// A server.
 #[derive(Debug, Clone, Deserialize)]
@@ -11,6 +12,7 @@ pub(crate) struct Server {
     pub(crate) transport: String,
     pub(crate) address: String,
     pub(crate) command: Option<String>,
+    pub(crate) pin: String,
     pub(crate) tools: Option<usize>,
     pub(crate) state: String,
     pub(crate) running: usize,
@@ -82,6 +84,8 @@ pub(crate) struct Tool {
     pub(crate) class: String,
     #[serde(default)]
     pub(crate) state: String,
+    /// What it can do with data, if that is known.
+    pub(crate) labels: Option<Labels>,
 }
 
 /// The tools that policies are checked against.
@@ -89,24 +93,6 @@ pub(crate) struct Tool {
 pub(crate) struct KnownTools {
     pub(crate) tools: Vec<Tool>,
     pub(crate) unlisted: Vec<String>,
-}
-
-/// The explanation of a decision.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Explained {
-    pub(crate) effect: String,
-    pub(crate) rule: String,
-    #[serde(default)]
-    pub(crate) limits: Vec<LimitUse>,
-}
-
-/// The use of a limit.
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct LimitUse {
-    pub(crate) counter: String,
-    pub(crate) used: Value,
-    pub(crate) max: Value,
-    pub(crate) window: String,
 }
 
 /// A finding in a document.

@@ -28,6 +28,8 @@ mod items;
 mod look;
 mod pages;
 mod problem;
+mod recommended;
+mod risk_texts;
 mod routes;
 mod security_headers;
 mod sentences;

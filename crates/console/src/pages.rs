@@ -1,11 +1,13 @@
 //! Pages, by subject. Each has its template in `templates/`.
 
+pub(crate) mod approval;
 pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod catalog;
 pub(crate) mod failure;
 pub(crate) mod freeze;
 pub(crate) mod grants;
+pub(crate) mod limit_use;
 pub(crate) mod live;
 pub(crate) mod login;
 pub(crate) mod overview;

@@ -65,6 +65,12 @@ impl From<Unanswered> for Problem {
     }
 }
 
+impl From<Fault> for Problem {
+    fn from(fault: Fault) -> Self {
+        Self::Refused(fault)
+    }
+}
+
 impl From<askama::Error> for Problem {
     fn from(_: askama::Error) -> Self {
         Self::Internal("a page cannot be rendered")

@@ -9,8 +9,8 @@ use axum::routing::{MethodFilter, get, on};
 use crate::assets;
 use crate::console::Console;
 use crate::pages::{
-    approvals, audit, catalog, freeze, grants, live, login, overview, people, policies, policy,
-    servers, sessions, styles, tool, tools,
+    approval, approvals, audit, catalog, freeze, grants, live, login, overview, people, policies,
+    policy, servers, sessions, styles, tool, tools,
 };
 use crate::serve::{Handle, serve};
 
@@ -39,6 +39,7 @@ paths! {
     GET Page "/tools/{server}/{tool}" tool::show;
     POST SignedIn "/tools/{server}/{tool}/call" tool::call;
     POST SignedIn "/tools/{server}/{tool}/approve" tool::approve;
+    POST SignedIn "/tools/{server}/{tool}/reject" tool::reject;
     GET Page "/grants" grants::show;
     POST SignedIn "/grants" grants::create;
     POST SignedIn "/grants/{id}/rotate" grants::rotate;
@@ -58,9 +59,11 @@ paths! {
     POST SignedIn "/policies/{name}" policy::save;
     POST SignedIn "/policies/{name}/draft" policy::draft;
     POST SignedIn "/policies/{name}/rollback" policy::rollback;
+    POST SignedIn "/policies/{name}/enforce" policy::enforce;
     POST SignedIn "/policies/{name}/remove" policy::remove;
     GET Page "/approvals" approvals::show;
-    GET Page "/approvals/{id}" approvals::one;
+    POST SignedIn "/approvals/standing/{id}/end" approvals::end_standing;
+    GET Page "/approvals/{id}" approval::show;
     POST SignedIn "/approvals/{id}/approve" approvals::approve;
     POST SignedIn "/approvals/{id}/deny" approvals::deny;
     GET Page "/catalog" catalog::show;

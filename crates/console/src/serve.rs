@@ -32,7 +32,7 @@ pub(crate) async fn serve(
     params: &RawPathParams,
     request: Request,
 ) -> Response {
-    let https = console.settings.https;
+    let https = console.is_https(request.headers());
     let (language, theme) = (language_of(&request), theme_of(request.headers()));
     let asked = Fields::read(request.uri().query().unwrap_or_default().as_bytes());
     let chosen = Language::of_tag(asked.text("lang"));

@@ -193,8 +193,13 @@ impl Shell {
             };
             add(text, href);
         }
-        if self.pending > 0 {
+        if self.pending > 0 && self.section != "approvals" {
             add(self.trn("banner-pending", &self.pending), "/approvals");
+        }
+        let quarantined = status.at("quarantined_tools").as_u64().unwrap_or_default();
+        if quarantined > 0 {
+            let n = usize::try_from(quarantined).unwrap_or(usize::MAX);
+            add(self.trn("banner-quarantined", &n), "/tools?state=quarantined");
         }
         if status.at("reload").at("result") == "rejected" {
             add(self.tr("banner-reload"), "/");

@@ -56,6 +56,56 @@ pub(crate) fn foreign(text: &str, most: usize) -> String {
     drawn.chars().take(most).chain(['…']).collect()
 }
 
+/// JSON with line breaks and indentation between its tokens; the tokens stay as they are.
+pub(crate) fn laid_out(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len() * 2);
+    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
+    let mut chars = json.chars().filter(|c| *c != '\r').peekable();
+    while let Some(c) = chars.next() {
+        if in_string {
+            shown.push(c);
+            (in_string, escaped) = (escaped || c != '"', !escaped && c == '\\');
+            continue;
+        }
+        while chars.peek().is_some_and(char::is_ascii_whitespace) {
+            chars.next();
+        }
+        match c {
+            '"' => {
+                in_string = true;
+                shown.push(c);
+            }
+            '{' | '[' => {
+                shown.push(c);
+                if chars.peek().is_some_and(|next| matches!(next, '}' | ']')) {
+                    shown.extend(chars.next());
+                    continue;
+                }
+                depth += 1;
+                new_line(&mut shown, depth);
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                new_line(&mut shown, depth);
+                shown.push(c);
+            }
+            ',' => {
+                shown.push(c);
+                new_line(&mut shown, depth);
+            }
+            ':' => shown.push_str(": "),
+            c if c.is_ascii_whitespace() => {}
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+fn new_line(shown: &mut String, depth: usize) {
+    shown.push('\n');
+    shown.extend(std::iter::repeat_n("  ", depth.min(32)));
+}
+
 /// The first characters of a hash.
 pub(crate) fn short_hash(hash: &str) -> String {
     hash.chars().take(12).collect()
@@ -136,6 +186,25 @@ mod tests {
     fn foreign_text_is_drawn_and_cut() {
         assert_eq!(foreign("a\u{202e}b", 100), "a\\u{202E}b");
         assert_eq!(foreign("abcdef", 3), "abc…");
+    }
+
+    #[test]
+    fn json_is_laid_out_and_its_tokens_stay() {
+        let cases = [
+            ("{}", "{}"),
+            (
+                r#"{"a":10000000000000000001, "b" : [1.0,{"c":[]}]}"#,
+                "{\n  \"a\": 10000000000000000001,\n  \"b\": [\n    1.0,\n    {\n      \"c\": []\n    }\n  ]\n}",
+            ),
+            (r#"{"a":"x, {y}: \\\" z"}"#, "{\n  \"a\": \"x, {y}: \\\\\\\" z\"\n}"),
+            ("null", "null"),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(laid_out(json), expected);
+        }
+        let raw = r#"{"a":{"b":[1,"two three",{}]},"c":-1.5e9}"#;
+        let squeezed = laid_out(raw).replace('\n', "").replace("  ", "").replace(": ", ":");
+        assert_eq!(squeezed, raw);
     }
 
     #[test]

@@ -19,6 +19,9 @@ use crate::flash::Flash;
 use crate::problem::{Problem, said};
 use crate::texts::Language;
 
+/// The header of requests that scripts of an open page send.
+const PART: &str = "x-page-part";
+
 /// The result of a page.
 pub(crate) type Outcome = Result<Response, Problem>;
 
@@ -65,7 +68,13 @@ impl Visit {
     /// Reads from the API.
     pub(crate) async fn get<T: DeserializeOwned>(&self, target: &str) -> Result<T, Problem> {
         let body = self.call(&Method::GET, target, Bytes::new()).await?;
-        serde_json::from_slice(&body).map_err(|error| {
+        self.read(&body)
+    }
+
+    /// An answer of the API as a value.
+    #[expect(clippy::unused_self, reason = "reads like the other requests")]
+    pub(crate) fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Result<T, Problem> {
+        serde_json::from_slice(body).map_err(|error| {
             tracing::error!(%error, "the console cannot read an answer of the API");
             Problem::Internal("an answer of the API cannot be read")
         })
@@ -116,7 +125,12 @@ impl Visit {
         self.language.text(key, &[("value", value.to_owned().into())])
     }
 
+    /// The message for this page. A script that loads a part of an open page takes none: the page
+    /// that the person opens next shows it.
     pub(crate) fn take_flash(&self) -> Option<Flash> {
+        if self.headers.contains_key(PART) {
+            return None;
+        }
         self.console.sign_ins.lock().take_flash(&self.cookie)
     }
 

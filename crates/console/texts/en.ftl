@@ -233,7 +233,8 @@ chart-calls-what = Calls per minute in the last hour, by decision; the scale end
 chart-empty = No calls in the last hour. Connect an agent to
 chart-latency = Latency
 chart-latency-empty = No call ended in the last hour.
-chart-axis = 60 minutes, the newest on the right
+chart-hour-ago = 60 min ago
+chart-now = now
 top-tools = Most used tools
 top-tools-empty = The tools that agents call most appear here.
 top-denials = Most frequent denials
@@ -417,7 +418,7 @@ approval-reason = Reason, shown to the agent
 approval-erased = The arguments were erased when the approval ended.
 
 # Catalogue
-catalog-search = Attack pattern
+catalog-search = Server, tool, package or attack pattern
 catalog-patterns = Attack patterns
 catalog-no-match = Nothing matches.
 catalog-stops = What stops it:
@@ -469,6 +470,148 @@ done-definition-approved = The definition of “{ $value }” was approved.
 done-approved = Approved.
 done-denied = Denied.
 
+# Signals
+signal-verb = `{ $value }` is a verb of class { $class }
+signal-negated = `{ $value }` is negated
+signal-vague = the effect of `{ $value }` depends on its object
+signal-money = `{ $value }` with money as its object
+signal-runs-code = `{ $value }` with code as its object
+signal-any-query = runs queries, and does not state that they only read
+signal-read-query = states that its queries only read
+signal-lost = states that something is lost
+signal-report = named after what it reports
+signal-no-description = there is no description
+signal-no-verb = no known verb
+signal-disagree = name and description imply different classes
+signal-asks = asks that a person decides first
+signal-path = takes a path of a file system
+signal-url = takes a URL
+signal-amount = takes an amount of money
+signal-code = takes code or a command
+signal-query = takes a query
+signal-recipient = takes a recipient
+signal-operation = can select an operation of class { $value }
+signal-switch = a switch of class { $value }
+signal-declared-destructive = declares itself destructive
+signal-declared-writing = declares that it does not only read
+signal-declared-read-only = declares itself read-only, which does not lower the class
+signal-curated = known tool of 1C programs, class { $value }
+signal-configured = configured class { $value }
+place-name = name
+place-title = title
+place-description = description
+place-argument = argument { $value }
+place-annotations = annotations
+place-toolgate = toolgate
+hazard-read = `{ $tool }` of { $server } discloses what { $arguments } select.
+hazard-write = A wrong or injected value in { $arguments } makes `{ $tool }` of { $server } change something that was not meant, and a loop does so many times.
+hazard-execute = `{ $tool }` of { $server } runs what { $arguments } contain, with the rights of the server: an injected text can make the agent run anything.
+hazard-destructive = `{ $tool }` of { $server } destroys what { $arguments } select; after a wrong or injected value the data does not come back.
+hazard-financial = `{ $tool }` of { $server } moves money or creates a duty to pay, as { $arguments } state: a wrong recipient or a repeated call costs money.
+hazard-other = The definition of `{ $tool }` of { $server } does not tell what it does with { $arguments }; it may do more than its name suggests.
+hazard-no-arguments = its surroundings
+hazard-others = { $value } and others
+hazard-path-read = `{ $value }` can name any file that the server may read, also keys.
+hazard-path = `{ $value }` can name a file outside the folder that was meant.
+hazard-url = `{ $value }` can point into the internal network, and carry data in itself.
+hazard-amount = `{ $value }` has no upper bound but the policy's.
+hazard-code = `{ $value }` is executed as it is.
+hazard-query = `{ $value }` can ask for more than the task needs.
+hazard-recipient = `{ $value }` can name a stranger.
+hazard-reads-private = Private data in its result is then in the agent's context.
+hazard-ingests-untrusted = Its result can hold text of strangers, which can instruct the agent.
+hazard-sends-out = It can carry data out of the organisation.
+hazard-asks = Its server asks that a person decides first.
+
+# Review and approval
+quarantine-changed = The definition has changed since it was approved.
+quarantine-not-approved = No person has approved this definition.
+quarantine-hidden = The definition holds hidden text.
+quarantine-new = The tool is new, of a dangerous class, and no person has approved it.
+quarantine-diff = What changed
+quarantine-no-before = There is no earlier definition to compare with; the whole one is at the end of this page.
+quarantine-risk = Risk class:
+quarantine-rejected = Rejected by { $value }. It stays quarantined until a definition is approved.
+quarantine-reject = Reject
+undo-read = It changes nothing.
+undo-write = A later call can usually change it back.
+undo-execute = Unknown: it runs code or commands.
+undo-destructive = No: it deletes or ends something.
+undo-financial = No: it moves money.
+undo-other = Unknown.
+approval-undo = Can it be undone?
+approval-who = Who may answer
+approval-any-approver = any approver
+approval-groups = from { $value }
+approval-expires = Expires
+approval-after = Counters after approval
+approval-no-limits = The call takes no counter.
+approval-spent = spent: the call would be refused
+approval-differs = Compared with the last approved call
+approval-differs-same = The arguments are the same.
+approval-first = No similar call was approved before.
+approval-added = New arguments
+approval-removed = Missing arguments
+approval-changed = Other values
+approval-recent = Recent calls of this grant
+approval-answers = Answers so far
+approval-said-approve = approved
+approval-said-deny = denied
+approval-note = Note of the policy
+approval-similar = Also let similar calls pass
+approval-similar-no = no, only this call
+approval-similar-15m = for 15 minutes
+approval-similar-1h = for 1 hour
+approval-similar-8h = for 8 hours
+approval-keep = Arguments that must stay equal (none chosen: all)
+approval-look = Open
+standing-title = Standing exceptions
+standing-what = Similar calls pass without a question until the exception ends.
+standing-keep = Equal arguments
+standing-end = End
+done-standing-ended = The exception has ended; such calls are held again.
+done-definition-rejected = The definition of “{ $value }” was rejected. It stays quarantined.
+
+# Shadow
+policy-to-paste = What to change in the file
+policy-to-paste-what = The policy is in a file. These lines differ:
+policy-applied = The draft below has the recommended rule for { $value }. Look at what would change, then save.
+shadow-title = Shadow mode: nothing is refused yet
+shadow-what = These calls passed. Enforced, the policy would have refused or held them.
+shadow-since = since
+shadow-nothing = No call would have been refused or held. The policy is ready to be enforced.
+shadow-cut = There are more rows; the newest 1,000 of each decision are counted.
+shadow-enforce = Enforce this policy
+shadow-enforce-sure = Enforce “{ $value }”? Calls that it denies are refused from now on.
+shadow-not-edited = the document cannot be edited here; remove `mode: shadow` in the document
+done-enforced = The policy “{ $value }” is enforced.
+
+# Trifecta
+trifecta-yes = Lethal trifecta: this agent can read private data, take in text of strangers and send data out.
+trifecta-no = No lethal trifecta.
+trifecta-how = Remove one of the three, or ask a person before data leaves.
+grants-show = Show
+grants-most-limits = Limits
+
+# Servers and catalogue
+servers-offers = Its tools
+servers-offers-none = It has no tools.
+servers-no-answer = It did not answer, so its tools are unknown: { $value }
+servers-hidden = hidden text
+servers-ran = toolgate started this once to list its tools, and ended it:
+servers-log = Last lines of its stderr
+servers-pin = New and changed definitions
+servers-pin-first = first: a changed one waits for a person
+servers-pin-strict = strict: every one waits for a person
+servers-pin-off = off: changes are only recorded
+field-pin = Pin
+field-labels = Data
+catalog-servers = Shipped servers
+catalog-policy = Recommended policy
+catalog-scanned = scanned { $value }
+catalog-add = Add this server
+catalog-more = Show its tools and policy
+
 # With numbers
 count-tools =
     { $n ->
@@ -519,4 +662,14 @@ say-approve =
     { $n ->
         [one] every call needs a person’s approval
        *[other] every call needs the approval of { $n } people
+    }
+approval-people =
+    { $n ->
+        [one] one person, { $value }
+       *[other] { $n } different people, { $value }
+    }
+banner-quarantined =
+    { $n ->
+        [one] { $n } tool is quarantined until a person approves its definition.
+       *[other] { $n } tools are quarantined until a person approves their definitions.
     }

@@ -233,7 +233,8 @@ chart-calls-what = Вызовы в минуту за последний час �
 chart-empty = За последний час вызовов не было. Подключите агента к
 chart-latency = Задержка
 chart-latency-empty = За последний час ни один вызов не завершился.
-chart-axis = 60 минут, новые справа
+chart-hour-ago = 60 мин назад
+chart-now = сейчас
 top-tools = Частые инструменты
 top-tools-empty = Здесь появятся инструменты, которые вызывают чаще всего.
 top-denials = Частые отказы
@@ -417,7 +418,7 @@ approval-reason = Причина, её увидит агент
 approval-erased = Аргументы стёрты, когда подтверждение завершилось.
 
 # Catalogue
-catalog-search = Приём атаки
+catalog-search = Сервер, инструмент, пакет или вид атаки
 catalog-patterns = Приёмы атак
 catalog-no-match = Ничего не найдено.
 catalog-stops = Что останавливает:
@@ -468,6 +469,148 @@ done-rolled-back = Снова действует документ версии {
 done-definition-approved = Описание «{ $value }» одобрено.
 done-approved = Подтверждено.
 done-denied = Запрещено.
+
+# Signals
+signal-verb = `{ $value }` — глагол класса «{ $class }»
+signal-negated = `{ $value }` стоит с отрицанием
+signal-vague = действие `{ $value }` зависит от дополнения
+signal-money = `{ $value }`, и речь о деньгах
+signal-runs-code = `{ $value }`, и речь о коде
+signal-any-query = выполняет запросы и не заявляет, что они только читают
+signal-read-query = заявляет, что запросы только читают
+signal-lost = заявляет, что данные теряются
+signal-report = назван по тому, что сообщает
+signal-no-description = описания нет
+signal-no-verb = знакомого глагола нет
+signal-disagree = имя и описание говорят о разных классах
+signal-asks = просит, чтобы сначала решил человек
+signal-path = принимает путь в файловой системе
+signal-url = принимает URL
+signal-amount = принимает сумму денег
+signal-code = принимает код или команду
+signal-query = принимает запрос
+signal-recipient = принимает получателя
+signal-operation = может выбрать операцию класса «{ $value }»
+signal-switch = переключатель класса «{ $value }»
+signal-declared-destructive = сам заявляет, что разрушает
+signal-declared-writing = сам заявляет, что не только читает
+signal-declared-read-only = сам заявляет, что только читает; класс это не понижает
+signal-curated = известный инструмент программ 1С, класс «{ $value }»
+signal-configured = класс «{ $value }» задан в настройках
+place-name = имя
+place-title = заголовок
+place-description = описание
+place-argument = аргумент { $value }
+place-annotations = аннотации
+place-toolgate = toolgate
+hazard-read = `{ $tool }` сервера { $server } раскрывает то, что выбирают { $arguments }.
+hazard-write = Неверное или внедрённое значение в { $arguments } заставит `{ $tool }` сервера { $server } изменить не то, что нужно, а в цикле — много раз.
+hazard-execute = `{ $tool }` сервера { $server } выполняет содержимое { $arguments } с правами сервера: внедрённый текст заставит агента выполнить что угодно.
+hazard-destructive = `{ $tool }` сервера { $server } уничтожает то, что выбирают { $arguments }; после неверного или внедрённого значения данные не вернуть.
+hazard-financial = `{ $tool }` сервера { $server } переводит деньги или создаёт обязательство платить, как указано в { $arguments }: неверный получатель или повторный вызов стоит денег.
+hazard-other = Описание `{ $tool }` сервера { $server } не говорит, что происходит с { $arguments }; инструмент может делать больше, чем обещает имя.
+hazard-no-arguments = своё окружение
+hazard-others = { $value } и другие
+hazard-path-read = `{ $value }` может указать любой файл, доступный серверу, в том числе ключи.
+hazard-path = `{ $value }` может указать файл вне нужной папки.
+hazard-url = `{ $value }` может вести во внутреннюю сеть и сам нести данные.
+hazard-amount = Сверху `{ $value }` ограничивает только политика.
+hazard-code = `{ $value }` выполняется как есть.
+hazard-query = `{ $value }` может запросить больше, чем нужно для задачи.
+hazard-recipient = `{ $value }` может указать постороннего.
+hazard-reads-private = Закрытые данные из ответа попадают в контекст агента.
+hazard-ingests-untrusted = В ответе может быть чужой текст, который управляет агентом.
+hazard-sends-out = Инструмент может вынести данные из организации.
+hazard-asks = Сервер просит, чтобы сначала решил человек.
+
+# Review and approval
+quarantine-changed = Описание изменилось с тех пор, как его одобрили.
+quarantine-not-approved = Это описание ещё никто не одобрил.
+quarantine-hidden = В описании есть скрытый текст.
+quarantine-new = Инструмент новый, опасного класса, и его ещё никто не одобрил.
+quarantine-diff = Что изменилось
+quarantine-no-before = Сравнить не с чем: прежнего описания нет. Полное описание — в конце страницы.
+quarantine-risk = Класс риска:
+quarantine-rejected = Отклонил { $value }. Инструмент остаётся в карантине, пока описание не одобрено.
+quarantine-reject = Отклонить
+undo-read = Вызов ничего не меняет.
+undo-write = Обычно можно исправить следующим вызовом.
+undo-execute = Неизвестно: выполняется код или команда.
+undo-destructive = Нет: что-то удаляется или завершается.
+undo-financial = Нет: движутся деньги.
+undo-other = Неизвестно.
+approval-undo = Можно ли отменить?
+approval-who = Кто может ответить
+approval-any-approver = любой подтверждающий
+approval-groups = из групп: { $value }
+approval-expires = Истекает
+approval-after = Счётчики после подтверждения
+approval-no-limits = Вызов не расходует счётчики.
+approval-spent = исчерпан: вызов будет отклонён
+approval-differs = В сравнении с последним подтверждённым вызовом
+approval-differs-same = Аргументы те же.
+approval-first = Похожих вызовов ещё не подтверждали.
+approval-added = Новые аргументы
+approval-removed = Нет аргументов
+approval-changed = Другие значения
+approval-recent = Недавние вызовы этого доступа
+approval-answers = Ответы
+approval-said-approve = подтверждено
+approval-said-deny = отклонено
+approval-note = Примечание политики
+approval-similar = Пропускать и похожие вызовы
+approval-similar-no = нет, только этот вызов
+approval-similar-15m = 15 минут
+approval-similar-1h = 1 час
+approval-similar-8h = 8 часов
+approval-keep = Аргументы, которые должны совпадать (не выбрано: все)
+approval-look = Открыть
+standing-title = Действующие исключения
+standing-what = Похожие вызовы проходят без вопроса, пока исключение действует.
+standing-keep = Совпадают аргументы
+standing-end = Завершить
+done-standing-ended = Исключение завершено: такие вызовы снова ждут человека.
+done-definition-rejected = Описание «{ $value }» отклонено. Оно остаётся в карантине.
+
+# Shadow
+policy-to-paste = Что изменить в файле
+policy-to-paste-what = Политика хранится в файле. Отличаются эти строки:
+policy-applied = В черновике ниже — рекомендуемое правило для { $value }. Посмотрите, что изменится, и сохраните.
+shadow-title = Теневой режим: пока ничего не отклоняется
+shadow-what = Эти вызовы прошли. В боевом режиме политика отклонила бы их или задержала.
+shadow-since = с
+shadow-nothing = Ни один вызов не был бы отклонён или задержан. Политику можно включать.
+shadow-cut = Записей больше; учтены 1000 новейших по каждому решению.
+shadow-enforce = Включить политику
+shadow-enforce-sure = Включить «{ $value }»? Запрещённые вызовы будут отклоняться.
+shadow-not-edited = документ нельзя изменить автоматически; удалите `mode: shadow` в документе
+done-enforced = Политика «{ $value }» включена.
+
+# Trifecta
+trifecta-yes = Смертельная тройка: агент читает закрытые данные, получает чужой текст и может отправлять данные наружу.
+trifecta-no = Смертельной тройки нет.
+trifecta-how = Уберите одно из трёх или спрашивайте человека, прежде чем данные уйдут.
+grants-show = Показать
+grants-most-limits = Лимиты
+
+# Servers and catalogue
+servers-offers = Его инструменты
+servers-offers-none = Инструментов нет.
+servers-no-answer = Сервер не ответил, инструменты неизвестны: { $value }
+servers-hidden = скрытый текст
+servers-ran = toolgate запустил это один раз, чтобы получить список инструментов, и завершил:
+servers-log = Последние строки stderr
+servers-pin = Новые и изменённые описания
+servers-pin-first = first: изменённое ждёт человека
+servers-pin-strict = strict: каждое ждёт человека
+servers-pin-off = off: изменения только записываются
+field-pin = Закрепление
+field-labels = Данные
+catalog-servers = Серверы каталога
+catalog-policy = Рекомендуемая политика
+catalog-scanned = проверен { $value }
+catalog-add = Добавить этот сервер
+catalog-more = Инструменты и политика
 
 # With numbers
 count-tools =
@@ -539,4 +682,17 @@ say-approve =
         [few] каждый вызов подтверждают { $n } человека
         [many] каждый вызов подтверждают { $n } человек
        *[other] каждый вызов подтверждают { $n } человека
+    }
+approval-people =
+    { $n ->
+        [one] { $n } человек, { $value }
+        [few] { $n } разных человека, { $value }
+       *[many] { $n } разных человек, { $value }
+    }
+banner-quarantined =
+    { $n ->
+        [one] { $n } инструмент в карантине, пока человек не одобрит его описание.
+        [few] { $n } инструмента в карантине, пока человек не одобрит их описания.
+        [many] { $n } инструментов в карантине, пока человек не одобрит их описания.
+       *[other] { $n } инструмента в карантине, пока человек не одобрит их описания.
     }

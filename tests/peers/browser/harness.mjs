@@ -94,7 +94,7 @@ export async function newPage(browser, gate, options = {}) {
 /** Signs in with a token. */
 export async function signIn(page, token) {
   await page.goto("/login");
-  await page.getByLabel("Token").fill(token);
+  await page.locator("#token").fill(token);
   await page.locator("form.stack button").click();
   await page.waitForURL((url) => url.pathname !== "/login");
 }
@@ -104,15 +104,46 @@ export async function everyPage(gate) {
   const rows = await api(gate, "GET", "/audit?kind=intent&limit=1");
   const call = rows.items[0]?.call_id;
   const pages = { overview: "/", approvals: "/approvals", servers: "/servers", tools: "/tools", tool: "/tools/desk/delete_note", policies: "/policies", policy: "/policies/desk-rules", grants: "/grants", people: "/people", sessions: "/sessions", audit: "/audit", catalogue: "/catalog" };
+  if (gate.approval) Object.assign(pages, { approval: `/approvals/${gate.approval}`, review: "/tools/desk/read_note" });
   return call ? { ...pages, call: `/audit/${call}` } : pages;
+}
+
+/** Stores a policy. */
+export async function putPolicy(gate, name, document) {
+  const headers = { authorization: `Bearer ${gate.token}` };
+  const put = await fetch(`${gate.admin}/api/v1/policies/${name}`, { method: "PUT", headers, body: document });
+  check(put.ok, `cannot put the policy: ${await put.text()}`);
+}
+
+/** A person with these roles. */
+export async function person(gate, name, ...roles) {
+  return api(gate, "POST", "/people", { name, roles });
+}
+
+/** A call that a policy holds: its approval, and the promise of its result. */
+export async function hold(gate, token, name, args) {
+  const result = callTool(gate, token, name, args);
+  for (;;) {
+    const held = await api(gate, "GET", "/approvals?state=pending");
+    const found = held.items.find((it) => `${it.server}__${it.tool}` === name && JSON.stringify(it.arguments) === JSON.stringify(args));
+    if (found) return { id: found.id, result };
+  }
+}
+
+/** The server `desk` changes the definition of `read_note`, and toolgate notices. */
+export async function rugPull(gate) {
+  await api(gate, "GET", "/tools");
+  writeFileSync(join(gate.folder, "desk.changed"), "");
+  await api(gate, "POST", "/servers/desk/test");
+  const tools = await api(gate, "GET", "/tools");
+  const tool = tools.items.find((it) => it.name === "read_note");
+  check(tool?.state === "quarantined", `not quarantined: ${JSON.stringify(tool)}`);
 }
 
 /** A policy, a grant and a few calls, so that pages have something to show. */
 export async function furnish(gate) {
   const document = "# rules of the desk\nversion: \"1\"\ndefault: deny\nclasses:\n  read: { action: allow }\n  write: { action: allow, rate_limit: 30/minute }\n  destructive: { action: allow, approve: {} }\ntools:\n  desk/run_script: { action: deny, reason: nothing runs here }\n  desk/write_note:\n    deny_if: [{ conditions: [{ path: args.text, op: contains, value: password }], on_deny: no passwords in notes }]\n";
-  const headers = { authorization: `Bearer ${gate.token}` };
-  const put = await fetch(`${gate.admin}/api/v1/policies/desk-rules`, { method: "PUT", headers, body: document });
-  check(put.ok, `cannot put the policy: ${await put.text()}`);
+  await putPolicy(gate, "desk-rules", document);
   const grant = await api(gate, "POST", "/grants", { label: "laptop", policy: "desk-rules", identity: "sales-desk" });
   for (const [tool, args] of [["read_note", { id: "1" }], ["write_note", { id: "1", text: "hello" }], ["run_script", { command: "id" }], ["write_note", { id: "2", text: "password" }], ["read_note", { id: "2" }]]) {
     await callTool(gate, grant.token, `desk__${tool}`, args);

@@ -160,7 +160,7 @@ impl Arena {
         Command::new(&self.toolgate)
     }
 
-    fn serve(&self, home: &Path, config: &Path) -> Command {
+    pub(super) fn serve(&self, home: &Path, config: &Path) -> Command {
         let mut command = self.toolgate();
         command.arg("serve").arg("--ready-json").arg("--config").arg(config);
         command.arg("--data").arg(home.join("data"));
@@ -237,7 +237,7 @@ impl Drop for Arena {
 // === impl Running ===
 
 impl Running {
-    fn start(mut command: Command, stderr: &Path) -> Result<Self> {
+    pub(super) fn start(mut command: Command, stderr: &Path) -> Result<Self> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(fs::File::create(stderr)?);
         let from = Instant::now();
         let mut child = command.spawn().with_context(|| format!("starting {command:?}"))?;

@@ -82,10 +82,12 @@ pub(crate) async fn get(ask: Ask) -> Answer {
     let stored = store.status().await?;
     let sessions = given.sessions.as_ref().map(|sessions| sessions()).unwrap_or_default();
     let reload = given.control.last_reload();
-    let quarantined = ask.admin.gateway().known_tools().into_iter();
-    let quarantined = quarantined.filter(|tool| tool.quarantine.is_some());
+    let quarantined = super::tools::unanswered(&ask).await?;
     let facts = Facts {
-        quarantined: quarantined.map(|tool| format!("{}/{}", tool.server, tool.name)).collect(),
+        quarantined: quarantined
+            .iter()
+            .map(|tool| format!("{}/{}", tool.server, tool.name))
+            .collect(),
         pending_approvals: store.pending_approvals().await?.count,
         reload: reload.as_deref(),
         is_recording: given.facts.get("durability").and_then(Value::as_str) != Some("off"),
@@ -104,7 +106,7 @@ pub(crate) async fn get(ask: Ask) -> Answer {
         server_counts: server_counts(&ask, &view),
         session_counts: session_counts(&sessions),
         grant_counts: grant_counts(&view, now),
-        quarantined_tools: super::tools::unanswered(&ask).await?,
+        quarantined_tools: quarantined.len(),
         agent_sessions: ask.admin.gateway().agent_sessions(),
         policies: view.policies.iter().map(|policy| policy.item.clone()).collect(),
         audit: AuditStatus {

@@ -192,12 +192,12 @@ pub(super) async fn rejection(
     Ok(found.and_then(|document| serde_json::from_str(&document.json).ok()))
 }
 
-/// How many quarantined definitions wait for a person.
-pub(super) async fn unanswered(ask: &Ask) -> Result<usize, Fault> {
+/// Tools whose quarantined definitions wait for a person.
+pub(super) async fn unanswered(ask: &Ask) -> Result<Vec<KnownTool>, Fault> {
     let mut tools = ask.admin.gateway().known_tools();
     tools.retain(|tool| tool.quarantine.is_some());
     if tools.is_empty() {
-        return Ok(0);
+        return Ok(tools);
     }
     let kept = ask.admin.store().documents(REJECTED_TOOLS).await?;
     let rejected: HashSet<&str> = kept.iter().map(|document| &*document.key).collect();
@@ -205,7 +205,8 @@ pub(super) async fn unanswered(ask: &Ask) -> Result<usize, Fault> {
         let key = tool.fingerprint.map(|it| rejection_key(&tool.server, &tool.name, it));
         key.is_some_and(|key| rejected.contains(key.as_str()))
     };
-    Ok(tools.iter().filter(|tool| !is_rejected(tool)).count())
+    tools.retain(|tool| !is_rejected(tool));
+    Ok(tools)
 }
 
 fn rejection_key(server: &str, tool: &str, fingerprint: Hash) -> String {

@@ -66,8 +66,10 @@ pub(crate) fn control(
 }
 
 /// The paths of the admin listener: the API and the console.
-pub(crate) fn router(admin: &Arc<Admin>, bound: &Bound) -> Router {
-    let console = Console::new(Arc::clone(admin), ConsoleSettings { https: bound.is_https() });
+pub(crate) fn router(admin: &Arc<Admin>, bound: &Bound, config: &Config) -> Router {
+    let settings =
+        ConsoleSettings { https: bound.is_https(), public_url: config.public_url.clone() };
+    let console = Console::new(Arc::clone(admin), settings);
     toolgate_admin::router(Arc::clone(admin)).merge(toolgate_console::router(console))
 }
 

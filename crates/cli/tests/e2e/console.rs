@@ -134,6 +134,23 @@ fn a_form_needs_its_token_and_the_own_site() {
 }
 
 #[test]
+fn a_message_waits_for_the_page_that_the_person_opens() {
+    let gate = Gate::start("");
+    let browser = Browser::sign_in(&gate, &admin_token(&gate.home));
+    let csrf = browser.csrf();
+    let frozen = "Calls are refused from now on";
+    assert_eq!(browser.post("/freeze", &format!("csrf={csrf}"), "").status, 303);
+    // An open page loads its live parts again at this moment.
+    let Browser { address, cookie } = &browser;
+    let part =
+        format!("GET / HTTP/1.1\r\nHost: {address}\r\nCookie: {cookie}\r\nX-Page-Part: 1\r\n\r\n");
+    let part = ask(address, &part);
+    assert!(part.status == 200 && !part.body.contains(frozen), "{}", part.body);
+    assert!(browser.get("/").body.contains(frozen));
+    assert!(!browser.get("/").body.contains(frozen), "once");
+}
+
+#[test]
 fn the_eleventh_wrong_token_of_a_minute_is_429() {
     let gate = Gate::start("");
     let browser = Browser::new(&gate);
@@ -217,4 +234,22 @@ fn what_the_console_changes_is_recorded_as_such() {
     let rows = Api::admin(&gate).get("audit?kind=admin&grant=laptop");
     let row = &rows["items"][0];
     assert_eq!([&row["person"], &row["via"]], ["admin", "console"], "{row}");
+}
+
+#[test]
+fn behind_a_proxy_with_tls_the_cookie_is_bound_to_the_host() {
+    let gate = Gate::start("public_url: https://gate.example.com\nhosts: [gate.example.com]\n");
+    let token = admin_token(&gate.home);
+    let form = format!("token={token}");
+    let sign_in = |host: &str| {
+        let kind = "application/x-www-form-urlencoded";
+        let head = format!("POST /login HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\n");
+        let request = format!("{head}Content-Length: {}\r\n\r\n{form}", form.len());
+        let reply = ask(&gate.admin(), &request);
+        reply.header("set-cookie").unwrap().to_owned()
+    };
+    let public = sign_in("gate.example.com");
+    assert!(public.starts_with("__Host-toolgate=") && public.ends_with("; Secure"), "{public}");
+    let local = sign_in(&gate.admin());
+    assert!(local.starts_with("toolgate=") && !local.contains("Secure"), "{local}");
 }

@@ -1,14 +1,14 @@
-//! Approvals: the inbox, and one held call with what it would do.
+//! Approvals: the inbox, standing exceptions, and the answers of people.
 
 use askama::Template;
 use axum::http::Method;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::assets;
-use crate::look::Look as _;
-use crate::problem::Problem;
 use crate::shell::Shell;
-use crate::shown::{Moment, duration, foreign};
+use crate::shown::{Moment, duration, foreign, laid_out};
 use crate::visit::{Outcome, Visit, page, part};
 
 #[derive(Template)]
@@ -18,124 +18,168 @@ struct Approvals {
     assets: &'static str,
     pending: Vec<Held>,
     others: Vec<Held>,
+    standing: Vec<Standing>,
 }
 
-#[derive(Template)]
-#[template(path = "approval.html")]
-struct ApprovalPage {
-    s: Shell,
-    assets: &'static str,
-    held: Held,
-    more: Vec<(String, String)>,
+/// An approval of the API, as far as pages show it.
+#[derive(Deserialize)]
+pub(crate) struct Item {
+    pub(crate) id: String,
+    pub(crate) state: String,
+    pub(crate) grant: String,
+    pub(crate) identity: Option<String>,
+    pub(crate) client: Option<String>,
+    pub(crate) server: String,
+    pub(crate) session_id: Option<String>,
+    pub(crate) tool: String,
+    /// As they were hashed; a reader that parses numbers would show others.
+    pub(crate) arguments: Option<Box<RawValue>>,
+    pub(crate) digest: String,
+    pub(crate) class: String,
+    pub(crate) rule: String,
+    pub(crate) policy: Option<String>,
+    pub(crate) approvers: Vec<String>,
+    pub(crate) people: usize,
+    pub(crate) note: Option<String>,
+    pub(crate) created: String,
+    pub(crate) expires: String,
+}
+
+/// A standing exception of the API.
+#[derive(Deserialize)]
+struct StandingItem {
+    id: String,
+    grant: String,
+    server: String,
+    tool: String,
+    keep: Vec<String>,
+    person: String,
+    expires: String,
+}
+
+struct Standing {
+    id: String,
+    path: String,
+    grant: String,
+    what: String,
+    keep: String,
+    person: String,
+    expires: Option<Moment>,
 }
 
 /// A held call.
-struct Held {
-    id: String,
-    path: String,
-    is_pending: bool,
-    state: String,
-    state_text: String,
-    grant: String,
-    what: String,
-    tool_href: String,
-    class: String,
-    class_text: String,
-    rule: String,
-    arguments: String,
-    digest: String,
-    created: Option<Moment>,
-    left: String,
+pub(crate) struct Held {
+    pub(crate) id: String,
+    pub(crate) path: String,
+    pub(crate) is_pending: bool,
+    pub(crate) state: String,
+    pub(crate) state_text: String,
+    pub(crate) grant: String,
+    /// Identity and client, if they are known.
+    pub(crate) who: String,
+    pub(crate) what: String,
+    pub(crate) tool_href: String,
+    pub(crate) class: String,
+    pub(crate) class_text: String,
+    pub(crate) rule: String,
+    pub(crate) rule_href: String,
+    pub(crate) note: String,
+    pub(crate) arguments: String,
+    pub(crate) digest: String,
+    pub(crate) created: Option<Moment>,
+    pub(crate) left: String,
 }
 
 /// The inbox.
 pub(crate) async fn show(visit: Visit) -> Outcome {
     let s = Shell::of(&visit, "approvals").await?;
-    let items = match visit.list::<Value>("/api/v1/approvals").await {
-        Ok(items) => items,
-        Err(Problem::Refused(_)) => Vec::new(),
-        Err(other) => return Err(other),
-    };
-    let held: Vec<Held> = items.iter().map(|item| of(&visit, &s, item)).collect();
-    let (pending, mut others): (Vec<_>, Vec<_>) = held.into_iter().partition(|it| it.is_pending);
+    let pending: Vec<Item> = visit.list("/api/v1/approvals?state=pending&limit=200").await?;
+    let mut others: Vec<Item> = visit.list("/api/v1/approvals?limit=10000").await?;
+    others.retain(|item| item.state != "pending");
     others.reverse();
     others.truncate(50);
-    page(&Approvals { s, assets: &assets::VERSION, pending, others })
+    let standing: Vec<StandingItem> = visit.list("/api/v1/approvals/standing").await?;
+    page(&Approvals {
+        assets: &assets::VERSION,
+        pending: pending.iter().map(|item| held(&visit, &s, item)).collect(),
+        others: others.iter().map(|item| held(&visit, &s, item)).collect(),
+        standing: standing.into_iter().map(Standing::of).collect(),
+        s,
+    })
 }
 
-/// One held call.
-pub(crate) async fn one(visit: Visit) -> Outcome {
-    let s = Shell::of(&visit, "approvals").await?;
-    let item: Value = visit.get(&format!("/api/v1/approvals/{}", part(visit.param("id")))).await?;
-    let known = [
-        "id",
-        "state",
-        "grant",
-        "server",
-        "tool",
-        "class",
-        "rule",
-        "arguments",
-        "created",
-        "digest",
-    ];
-    let more = item.as_object().into_iter().flatten();
-    let more = more.filter(|(key, value)| !known.contains(&key.as_str()) && !value.is_null());
-    let shown = |value: &Value| match value {
-        Value::String(text) => foreign(text, 2_000),
-        other => foreign(&format!("{other:#}"), 4_000),
-    };
-    let more = more.map(|(key, value)| (key.replace('_', " "), shown(value))).collect();
-    let held = of(&visit, &s, &item);
-    page(&ApprovalPage { s, assets: &assets::VERSION, held, more })
-}
-
-fn of(visit: &Visit, s: &Shell, item: &Value) -> Held {
-    let text = |key: &str| item.at(key).as_str().unwrap_or_default().to_owned();
-    let (state, class) = (text("state"), text("class"));
-    let expires = item.at("expires").as_str().and_then(|it| it.parse::<jiff::Timestamp>().ok());
+/// A held call as pages show it.
+pub(crate) fn held(visit: &Visit, s: &Shell, item: &Item) -> Held {
+    let expires = item.expires.parse::<jiff::Timestamp>().ok();
     let left = expires.map(|end| end.duration_since(visit.console.admin.now()));
-    let left = left.filter(jiff::SignedDuration::is_positive);
-    let arguments = match &item.at("arguments") {
-        Value::Null => String::new(),
-        Value::String(raw) => raw.clone(),
-        other => format!("{other:#}"),
-    };
+    let left = left.filter(|left| left.is_positive() && item.state == "pending");
+    let server = item.session_id.as_deref().unwrap_or(&item.server);
+    let raw = item.arguments.as_ref().map(|raw| laid_out(raw.get())).unwrap_or_default();
+    let who = [&item.identity, &item.client].into_iter().flatten();
+    let policy = item.policy.as_deref().map(part).unwrap_or_default();
     Held {
-        path: format!("/approvals/{}", part(&text("id"))),
-        id: text("id"),
-        is_pending: state == "pending",
-        state_text: s.tr(&format!("approval-{state}")),
-        state,
-        grant: foreign(&text("grant"), 80),
-        what: foreign(&format!("{}/{}", text("server"), text("tool")), 200),
-        tool_href: format!("/tools/{}/{}", part(&text("server")), part(&text("tool"))),
-        class_text: s.tr(&format!("class-{class}")),
-        class,
-        rule: foreign(&text("rule"), 200),
-        arguments: foreign(&arguments, 20_000),
-        digest: text("digest"),
-        created: Moment::of(item.at("created").as_str()),
+        path: format!("/approvals/{}", part(&item.id)),
+        id: item.id.clone(),
+        is_pending: item.state == "pending",
+        state_text: s.tr(&format!("approval-{}", item.state)),
+        state: item.state.clone(),
+        grant: foreign(&item.grant, 80),
+        who: who.map(|it| foreign(it, 80)).collect::<Vec<_>>().join(", "),
+        what: foreign(&format!("{server}/{}", item.tool), 200),
+        tool_href: format!("/tools/{}/{}", part(&item.server), part(&item.tool)),
+        class_text: s.tr(&format!("class-{}", item.class)),
+        class: item.class.clone(),
+        rule_href: format!("/policies/{policy}#rule={}", part(&item.rule)),
+        rule: foreign(&item.rule, 200),
+        note: foreign(item.note.as_deref().unwrap_or_default(), 500),
+        arguments: foreign(&raw, 20_000),
+        digest: item.digest.clone(),
+        created: Moment::of(Some(&item.created)),
         left: left.map(|left| duration(visit.language, left)).unwrap_or_default(),
     }
 }
 
-/// Approves.
+impl Standing {
+    fn of(item: StandingItem) -> Self {
+        Self {
+            path: part(&item.id),
+            grant: foreign(&item.grant, 80),
+            what: foreign(&format!("{}/{}", item.server, item.tool), 200),
+            keep: foreign(&item.keep.join(", "), 300),
+            person: foreign(&item.person, 80),
+            expires: Moment::of(Some(&item.expires)),
+            id: item.id,
+        }
+    }
+}
+
+/// Approves, also similar calls for a while if the form asks for it.
 pub(crate) async fn approve(visit: Visit) -> Outcome {
-    answer(visit, "approve", "done-approved").await
+    let mut body = json!({});
+    if let (Some(time), Some(body)) = (visit.form.some("similar"), body.as_object_mut()) {
+        let similar = json!({ "for": time, "keep": visit.form.all("keep") });
+        body.insert("similar".to_owned(), similar);
+    }
+    answer(visit, "approve", body, "done-approved").await
 }
 
 /// Denies.
 pub(crate) async fn deny(visit: Visit) -> Outcome {
-    answer(visit, "deny", "done-denied").await
+    answer(visit, "deny", json!({}), "done-denied").await
 }
 
-async fn answer(visit: Visit, verb: &str, key: &str) -> Outcome {
+async fn answer(visit: Visit, verb: &str, mut body: Value, key: &str) -> Outcome {
     let target = format!("/api/v1/approvals/{}/{verb}", part(visit.param("id")));
-    let body = match visit.form.some("reason") {
-        Some(reason) => json!({ "reason": reason }),
-        None => json!({}),
-    };
+    if let (Some(reason), Some(body)) = (visit.form.some("reason"), body.as_object_mut()) {
+        body.insert("reason".to_owned(), reason.into());
+    }
     let sent = visit.send(&Method::POST, &target, &body).await;
     visit.ended(sent, &visit.back("/approvals"), visit.tr(key))
+}
+
+/// Ends a standing exception.
+pub(crate) async fn end_standing(visit: Visit) -> Outcome {
+    let target = format!("/api/v1/approvals/standing/{}", part(visit.param("id")));
+    let sent = visit.send(&Method::DELETE, &target, &Value::Null).await;
+    visit.ended(sent, "/approvals", visit.tr("done-standing-ended"))
 }

@@ -174,7 +174,7 @@ pub(crate) async fn call(visit: Visit) -> Outcome {
         fact("client", &first.client),
         fact("via", &first.via),
         fact("session", &first.session_id),
-        fact("class", &first.risk),
+        first.risk.as_deref().map(|class| (s.tr("field-class"), s.class_text(class))),
         fact("approval", &first.approval_id),
     ];
     let policy = first.policy.as_deref().map(|name| {
@@ -245,6 +245,9 @@ fn json_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
+        Value::Array(all) if all.iter().all(Value::is_string) => {
+            Some(all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "))
+        }
         other => Some(other.to_string()),
     }
 }

@@ -3,14 +3,15 @@
 use askama::Template;
 use axum::http::Method;
 use serde_json::{Map, Value, json};
+use toolgate_catalog::trifecta;
 
 use crate::assets;
-use crate::items::{Grant, PolicyItem, Server, ToolDecision};
+use crate::items::{Grant, PolicyItem, Server, Tool, ToolDecision};
 use crate::look::Look as _;
 use crate::pages::token::NewToken;
 use crate::problem::Problem;
 use crate::shell::Shell;
-use crate::shown::{Moment, ago};
+use crate::shown::{Moment, ago, foreign};
 use crate::visit::{Outcome, Visit, page, part};
 
 #[derive(Template)]
@@ -32,10 +33,27 @@ struct GrantCard {
     expires: Option<Moment>,
     used: String,
     is_expired: bool,
-    /// Tools by effect: allow, hold, deny and hide.
-    effects: Vec<(&'static str, String, usize)>,
+    most: Most,
     policy_path: String,
 }
+
+/// What an agent with a grant can do at most.
+#[derive(Default)]
+struct Most {
+    /// Tools by effect: allow, hold, deny and hide.
+    effects: Vec<(&'static str, String, usize)>,
+    /// The classes of tools that can be called.
+    classes: Vec<(&'static str, String, usize)>,
+    /// The limits of tools that can be called.
+    limits: Vec<String>,
+    is_trifecta: bool,
+    /// Through which tools: the label in words, and the tools.
+    through: Vec<(String, String)>,
+}
+
+const CLASSES: [&str; 6] = ["read", "write", "execute", "destructive", "financial", "other"];
+/// How many tools and limits a card names.
+const NAMED: usize = 6;
 
 /// The page.
 pub(crate) async fn show(visit: Visit) -> Outcome {
@@ -43,11 +61,14 @@ pub(crate) async fn show(visit: Visit) -> Outcome {
     let grants: Vec<Grant> = visit.list("/api/v1/grants").await?;
     let policies: Vec<PolicyItem> = visit.list("/api/v1/policies").await?;
     let servers: Vec<Server> = visit.list("/api/v1/servers").await?;
+    let tools: Vec<Tool> = visit.list("/api/v1/tools").await?;
     let now = visit.console.admin.now();
     let mut cards = Vec::new();
     for grant in grants {
-        let effects =
-            if grant.revoked.is_none() { effects(&visit, &s, &grant).await? } else { Vec::new() };
+        let most = match grant.revoked {
+            None => most(&visit, &s, &grant, &tools).await?,
+            Some(_) => Most::default(),
+        };
         let end = grant.expires.as_deref().and_then(|it| it.parse::<jiff::Timestamp>().ok());
         cards.push(GrantCard {
             path: part(&grant.id),
@@ -58,7 +79,7 @@ pub(crate) async fn show(visit: Visit) -> Outcome {
             expires: Moment::of(grant.expires.as_deref()),
             used: ago(visit.language, grant.last_use.as_deref(), now),
             is_expired: end.is_some_and(|end| end <= now),
-            effects,
+            most,
             grant,
         });
     }
@@ -71,18 +92,45 @@ pub(crate) async fn show(visit: Visit) -> Outcome {
     })
 }
 
-/// How many tools the grant may call, must ask for, and may not call.
-async fn effects(
-    visit: &Visit,
-    s: &Shell,
-    grant: &Grant,
-) -> Result<Vec<(&'static str, String, usize)>, Problem> {
+/// What an agent with the grant can do at most.
+async fn most(visit: &Visit, s: &Shell, grant: &Grant, tools: &[Tool]) -> Result<Most, Problem> {
     let target = format!("/api/v1/grants/{}/permissions", part(&grant.id));
-    let summary: Vec<ToolDecision> = visit.list(&target).await?;
-    let count = |effect: &str| summary.iter().filter(|it| it.effect == effect).count();
-    let all = ["allow", "hold", "deny", "hide"]
-        .map(|effect| (effect, s.tr(&format!("effect-{effect}")), count(effect)));
-    Ok(all.into_iter().filter(|(_, _, count)| *count > 0).collect())
+    let all: Vec<ToolDecision> = visit.list(&target).await?;
+    let named =
+        |prefix: &str, word: &'static str, count| (word, s.tr(&format!("{prefix}-{word}")), count);
+    let effects = ["allow", "hold", "deny", "hide"]
+        .map(|word| named("effect", word, all.iter().filter(|it| it.effect == word).count()));
+    let usable: Vec<&ToolDecision> =
+        all.iter().filter(|it| matches!(it.effect.as_str(), "allow" | "hold")).collect();
+    let classes = CLASSES
+        .map(|word| named("class", word, usable.iter().filter(|it| it.class == word).count()));
+    let of_servers = usable.iter().filter(|it| it.server != "toolgate");
+    let limits = of_servers.filter_map(|it| {
+        let limits = it.limits.join(", ");
+        (!limits.is_empty()).then(|| foreign(&format!("{}/{}: {limits}", it.server, it.tool), 160))
+    });
+    let labels = usable.iter().filter_map(|it| {
+        let is_it = |tool: &&Tool| tool.server == it.server && tool.name == it.tool;
+        let labels = tools.iter().find(is_it)?.labels?;
+        Some((format!("{}/{}", it.server, it.tool), labels))
+    });
+    let found = trifecta(labels);
+    let through = [
+        ("reads-private", &found.reads_private),
+        ("ingests-untrusted", &found.ingests_untrusted),
+        ("sends-out", &found.sends_out),
+    ];
+    let list = |names: &[String]| {
+        let shown = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        foreign(&if names.len() > NAMED { format!("{shown}, …") } else { shown }, 400)
+    };
+    Ok(Most {
+        effects: effects.into_iter().filter(|(_, _, count)| *count > 0).collect(),
+        classes: classes.into_iter().filter(|(_, _, count)| *count > 0).collect(),
+        limits: limits.take(NAMED).collect(),
+        is_trifecta: found.present,
+        through: through.map(|(key, names)| (s.tr(&format!("label-{key}")), list(names))).to_vec(),
+    })
 }
 
 /// Creates a grant, and shows its token once.

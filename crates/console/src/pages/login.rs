@@ -89,20 +89,20 @@ fn add_sign_in(arrival: &Arrival, token: Hash) -> Result<HeaderValue, Problem> {
     let csrf = HEXLOWER.encode(&admin.random_bits().ok_or_else(none)?);
     let key = Hash::of(secret.as_bytes());
     arrival.console.sign_ins.lock().add(key, token, csrf, admin.now());
-    cookies::set_sign_in(&secret, arrival.console.settings.https).ok_or_else(none)
+    cookies::set_sign_in(&secret, arrival.console.is_https(&arrival.headers)).ok_or_else(none)
 }
 
 /// Signs out.
 pub(crate) async fn sign_out(visit: Visit) -> Outcome {
     visit.console.sign_ins.lock().end(&visit.cookie);
     let mut response = see_other("/login");
-    add_cookie(&mut response, cookies::remove_sign_in(visit.console.settings.https));
+    add_cookie(&mut response, cookies::remove_sign_in(visit.console.is_https(&visit.headers)));
     Ok(response)
 }
 
 /// Remembers a language or a theme. It changes nothing but cookies, so it needs no sign-in.
 pub(crate) async fn prefer(arrival: Arrival) -> Outcome {
-    let https = arrival.console.settings.https;
+    let https = arrival.console.is_https(&arrival.headers);
     let mut response = see_other(own_path(arrival.form.text("back")).unwrap_or("/"));
     if let language @ ("en" | "ru") = arrival.form.text("lang") {
         add_cookie(&mut response, cookies::set_language(language, https));

@@ -30,6 +30,8 @@ struct ServerLine {
     error: String,
     /// Tools by class.
     classes: Vec<(String, usize)>,
+    /// The last lines of its stderr.
+    log: String,
 }
 
 /// A server that is about to be added, with what it runs.
@@ -38,6 +40,18 @@ struct Preview {
     entry: String,
     command: String,
     cli: String,
+    offered: Vec<Offered>,
+    /// Why its tools are not known.
+    failure: String,
+}
+
+/// A tool of such a server.
+struct Offered {
+    name: String,
+    class: String,
+    class_text: String,
+    labels: Vec<String>,
+    has_hidden: bool,
 }
 
 const CLASSES: [&str; 6] = ["read", "write", "execute", "destructive", "financial", "other"];
@@ -51,22 +65,31 @@ async fn render(visit: &Visit, preview: Option<Preview>) -> Outcome {
     let s = Shell::of(visit, "servers").await?;
     let servers: Vec<Server> = visit.list("/api/v1/servers").await?;
     let tools: Vec<Tool> = visit.list("/api/v1/tools").await?;
-    let servers = servers.into_iter().map(|server| {
+    let mut lines = Vec::new();
+    for server in servers {
+        let log = if s.is_admin { log(visit, &server.name).await? } else { String::new() };
         let of = |class: &str| {
             tools.iter().filter(|tool| tool.server == server.name && tool.class == class).count()
         };
         let classes = CLASSES.map(|class| (class.to_owned(), of(class)));
-        ServerLine {
+        lines.push(ServerLine {
+            log,
             path: part(&server.name),
             state: s.tr(&format!("state-{}", server.state)),
             what: foreign(server.command.as_deref().unwrap_or(&server.address), 400),
             error: foreign(server.last_error.as_deref().unwrap_or_default(), 600),
             classes: classes.into_iter().filter(|(_, count)| *count > 0).collect(),
             server,
-        }
-    });
-    let servers = servers.collect();
-    page(&ServersPage { s, assets: &assets::VERSION, servers, preview })
+        });
+    }
+    page(&ServersPage { s, assets: &assets::VERSION, servers: lines, preview })
+}
+
+/// The last lines of a server's stderr.
+async fn log(visit: &Visit, name: &str) -> Result<String, Problem> {
+    let log: Value = visit.get(&format!("/api/v1/servers/{}/log", part(name))).await?;
+    let lines = log.at("lines").as_array().into_iter().flatten().filter_map(Value::as_str);
+    Ok(lines.map(|line| foreign(line, 512)).collect::<Vec<_>>().join("\n"))
 }
 
 /// Adds a server. The first form shows what would run; its own form adds it.
@@ -78,7 +101,14 @@ pub(crate) async fn add(visit: Visit) -> Outcome {
     let form = &visit.form;
     let name = form.text("name").to_owned();
     let entry = match entry(&visit) {
-        Ok(entry) => entry,
+        Ok(mut entry) => {
+            if let (Some(pin @ ("strict" | "off")), false) =
+                (form.some("pin"), entry.contains_key("pin"))
+            {
+                entry.insert("pin".to_owned(), pin.into());
+            }
+            entry
+        }
         Err(key) => {
             return visit.ended(Err::<(), _>(refused(visit.tr(key))), "/servers", String::new());
         }
@@ -94,8 +124,34 @@ pub(crate) async fn add(visit: Visit) -> Outcome {
         Some(url) => format!("toolgate server add {name} --url {url}"),
         None => format!("toolgate server add {name} -- {command}"),
     };
+    let mut asked = entry.clone();
+    asked.insert("name".to_owned(), name.clone().into());
+    let looked = visit.send(&Method::POST, "/api/v1/look", &Value::Object(asked)).await;
+    let looked = match looked {
+        Ok(looked) => looked,
+        refused => return visit.ended(refused, "/servers", String::new()),
+    };
+    let tools = looked.at("tools").as_array().into_iter().flatten();
+    let offered = tools.map(|tool| Offered::of(&visit, tool)).collect();
+    let failure = foreign(looked.at("message").as_str().unwrap_or_default(), 600);
     let entry = Value::Object(entry).to_string();
-    render(&visit, Some(Preview { name, entry, command, cli })).await
+    render(&visit, Some(Preview { name, entry, command, cli, offered, failure })).await
+}
+
+impl Offered {
+    fn of(visit: &Visit, tool: &Value) -> Self {
+        let text = |key: &str| tool.at(key).as_str().unwrap_or_default();
+        let labels = tool.at("labels").as_array().into_iter().flatten().filter_map(Value::as_str);
+        Self {
+            name: foreign(text("name"), 120),
+            class_text: visit.tr(&format!("class-{}", text("class"))),
+            class: text("class").to_owned(),
+            labels: labels
+                .map(|label| visit.tr(&format!("label-{}", label.replace('_', "-"))))
+                .collect(),
+            has_hidden: tool.at("hidden").as_u64().unwrap_or_default() > 0,
+        }
+    }
 }
 
 fn refused(text: String) -> Problem {

@@ -1,0 +1,153 @@
+//! What follows from a document: problems, choices, sentences, and what it would change.
+
+use askama::Template;
+use axum::http::{HeaderValue, Method, header};
+use axum::response::IntoResponse as _;
+use serde_json::{Value, json};
+use toolgate_policy::{document_json, locate};
+
+use super::choices::{CLASSES, Choice, class_choices, tool_choice};
+use super::edit::{edit, normal_lines};
+use super::versions::{DiffLine, diff};
+use crate::items::{Checked, Difference, Finding, Plan, PolicyText};
+use crate::look::Look as _;
+use crate::problem::Problem;
+use crate::sentences::{Sentence, sentences};
+use crate::shell::Shell;
+use crate::shown::foreign;
+use crate::visit::{Outcome, Visit, part};
+
+/// How many tools the builder shows.
+const MOST: usize = 2_000;
+
+/// The parts that follow from the document.
+#[derive(Template)]
+#[template(path = "draft.html")]
+struct DraftPart {
+    s: Shell,
+    d: Draft,
+}
+
+/// What follows from a document.
+pub(crate) struct Draft {
+    pub(crate) is_valid: bool,
+    pub(crate) problems: Vec<Finding>,
+    pub(crate) classes: Vec<Choice>,
+    pub(crate) tools: Vec<Choice>,
+    pub(crate) sentences: Vec<(Sentence, usize)>,
+    pub(crate) differences: Vec<Changed>,
+    pub(crate) resets: Vec<String>,
+    pub(crate) compared: usize,
+    /// How a document that is not stored here differs, to paste.
+    pub(crate) diff: Vec<DiffLine>,
+}
+
+/// One decision that a draft changes.
+pub(crate) struct Changed {
+    pub(crate) grant: String,
+    pub(crate) tool: String,
+    pub(crate) before: String,
+    pub(crate) before_text: String,
+    pub(crate) after: String,
+    pub(crate) after_text: String,
+}
+
+/// Everything that follows from a document in place of this policy.
+pub(crate) async fn draft_of(
+    visit: &Visit,
+    s: &Shell,
+    policy: &PolicyText,
+    document: &str,
+) -> Result<Draft, Problem> {
+    let path = part(&policy.item.name);
+    let is_pasted = policy.item.source == "file" && policy.document != document;
+    let body = document.to_owned();
+    let target = format!("/api/v1/policies/{path}/check");
+    let checked = visit.call(&Method::POST, &target, body.clone().into()).await?;
+    let checked: Checked = serde_json::from_slice(&checked)
+        .map_err(|_| Problem::Internal("an answer of the API cannot be read"))?;
+    let plan = if checked.valid {
+        let target = format!("/api/v1/policies/{path}/plan");
+        let plan = visit.call(&Method::POST, &target, body.into()).await?;
+        serde_json::from_slice(&plan).unwrap_or_default()
+    } else {
+        Plan::default()
+    };
+    let json: Value = document_json(document)
+        .and_then(|json| serde_json::from_str(&json).ok())
+        .unwrap_or_default();
+    let said = if checked.valid { sentences(visit.language, &json) } else { Vec::new() };
+    let said = said.into_iter().map(|sentence| {
+        let line = locate(document, &sentence.rule).map(|(line, _)| line);
+        (sentence, line.unwrap_or_default())
+    });
+    let reset = |it: &Value| {
+        format!(
+            "{} / {}",
+            it.at("counter").as_str().unwrap_or("?"),
+            it.at("window").as_str().unwrap_or("?")
+        )
+    };
+    Ok(Draft {
+        is_valid: checked.valid,
+        problems: checked.problems,
+        classes: class_choices(s, &json),
+        tools: checked
+            .tools
+            .iter()
+            .take(MOST)
+            .enumerate()
+            .map(|(number, tool)| tool_choice(s, &json, tool, number + CLASSES.len()))
+            .collect(),
+        sentences: said.collect(),
+        differences: plan.differences.iter().take(500).map(|it| changed(s, it)).collect(),
+        resets: plan.resets.iter().map(reset).collect(),
+        compared: plan.compared,
+        diff: if is_pasted { diff(&policy.document, document) } else { Vec::new() },
+    })
+}
+
+fn changed(s: &Shell, it: &Difference) -> Changed {
+    let text = |effect: &str, limits: &[String]| {
+        let limits =
+            if limits.is_empty() { String::new() } else { format!(", {}", limits.join(", ")) };
+        s.tr(&format!("effect-{effect}")) + &limits
+    };
+    Changed {
+        grant: it.grant.clone(),
+        tool: foreign(&format!("{}/{}", it.server, it.tool), 160),
+        before_text: text(&it.before.effect, &it.before.limits),
+        before: it.before.effect.clone(),
+        after_text: text(&it.after.effect, &it.after.limits),
+        after: it.after.effect.clone(),
+    }
+}
+
+/// A draft: the document of the form, after the edit that the form describes, and what follows from it.
+pub(crate) async fn draft(visit: Visit) -> Outcome {
+    let form = &visit.form;
+    let document = normal_lines(form.raw("document"));
+    let edited = match form.some("key") {
+        None => Ok(document.clone()),
+        Some(key) => edit(
+            &document,
+            form.text("section"),
+            key,
+            form.text("effect"),
+            form.text("max"),
+            form.text("window"),
+        ),
+    };
+    let (document, error) = match edited {
+        Ok(edited) => (edited, String::new()),
+        Err(error) => (document, error.to_string()),
+    };
+    let s = Shell::of(&visit, "policies").await?;
+    let target = format!("/api/v1/policies/{}", part(visit.param("name")));
+    let policy: PolicyText = visit.get(&target).await?;
+    let d = draft_of(&visit, &s, &policy, &document).await?;
+    let html = DraftPart { s, d }.render()?;
+    let body = json!({ "document": document, "html": html, "error": error }).to_string();
+    let kind = HeaderValue::from_static("application/json");
+    Ok(([(header::CONTENT_TYPE, kind)], body).into_response())
+}

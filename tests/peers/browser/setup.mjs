@@ -1,0 +1,121 @@
+// Scenarios about servers and policies.
+
+import { api, callTool, check, furnish, newPage, putPolicy, signIn } from "./harness.mjs";
+
+export async function building({ gate, browser }) {
+  const agent = await furnish(gate);
+  const page = await newPage(browser, gate);
+  await signIn(page, gate.token);
+  await page.goto("/policies/desk-rules");
+  // Saving an unchanged document is byte-identical.
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("was saved and is active").waitFor();
+  const same = await api(gate, "GET", "/policies/desk-rules");
+  check(same.document === agent.document, `changed by saving:\n${same.document}`);
+  // The builder edits the document, keeps comments, and shows what changes.
+  check(!(await callTool(gate, agent.token, "desk__read_note", { id: "1" })).isError, "denied before");
+  const group = page.getByRole("group", { name: "read_note" });
+  await group.getByRole("radio", { name: "Deny" }).check();
+  await page.waitForFunction(() => document.getElementById("document").value.includes("desk/read_note: { action: deny }"));
+  await page.locator("#changes").getByText("desk/read_note").waitFor();
+  check((await page.locator("#document").inputValue()).startsWith("# rules of the desk\n"), "the comment is gone");
+  await page.locator("#sentences").getByText("“desk/read_note” is denied.").waitFor();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("was saved and is active").waitFor();
+  const denied = await callTool(gate, agent.token, "desk__read_note", { id: "1" });
+  check(denied.isError && denied._meta.error_code === "policy_denied", JSON.stringify(denied));
+  // Problems appear while typing, and a failing test blocks saving.
+  const text = page.locator("#document");
+  await text.fill("version: \"1\"\ndefault: alow\n");
+  await page.getByRole("heading", { name: "This document cannot be saved" }).waitFor();
+  const failing = `${agent.document}tests:\n  - call: { tool: read_note, server: desk, class: read }\n    expect: deny\n`;
+  await text.fill(failing);
+  await page.getByText(/fails/).first().waitFor();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("fails its own tests").first().waitFor();
+  // Rolling back.
+  await page.goto("/policies/desk-rules");
+  await page.getByRole("link", { name: "Compare with the active one v1" }).click();
+  await page.locator(".diff .added").first().waitFor();
+  await page.getByRole("button", { name: "Roll back v1" }).click();
+  await page.getByText("is active again").waitFor();
+  check(!(await callTool(gate, agent.token, "desk__read_note", { id: "1" })).isError, "still denied");
+  check(page.problems.length === 0, page.problems.join("\n"));
+}
+
+export async function addingServers({ gate, browser }) {
+  const page = await newPage(browser, gate);
+  await signIn(page, gate.token);
+  await page.goto("/servers");
+  const desk = new URL("./desk.mjs", import.meta.url).pathname;
+  await page.getByLabel("Name").fill("second");
+  await page.getByLabel(/^Command/).fill(`${process.execPath} ${desk} 'an argument'`);
+  await page.getByRole("button", { name: "Look before adding" }).click();
+  await page.getByText("'an argument'").first().waitFor();
+  // Its tools and their risk are shown, and nothing is saved yet.
+  const offered = page.locator("section", { has: page.getByRole("heading", { name: /Add the server/ }) });
+  await offered.getByRole("row", { name: /run_script execute/ }).waitFor();
+  check((await api(gate, "GET", "/servers")).items.length === 1, "saved before it was confirmed");
+  await page.getByRole("button", { name: "Add this server" }).click();
+  await page.getByText("The server “second” was added.").waitFor();
+  await page.getByRole("button", { name: "Test second" }).click();
+  await page.getByText("The server answered").waitFor();
+  await page.goto("/servers");
+  const card = page.getByRole("article", { name: "second" });
+  await card.getByText("Last lines of its stderr").click();
+  await card.getByText("desk: ready").first().waitFor();
+  // A program that cannot be started is told before it is saved.
+  await page.getByLabel("Name").fill("broken");
+  await page.getByLabel(/^Command/).fill("/nonexistent/program");
+  await page.getByRole("button", { name: "Look before adding" }).click();
+  await page.getByText(/It did not answer/).waitFor();
+  await page.goto("/tools?server=second");
+  await page.getByRole("link", { name: "pay_invoice" }).waitFor();
+  await page.goto("/servers");
+  await page.getByRole("button", { name: "Remove second" }).click();
+  await page.getByText("The server “second” was removed.").waitFor();
+  check(page.problems.length === 0, page.problems.join("\n"));
+}
+
+/** The recommended rule of a tool, applied to a policy as a draft and saved. */
+export async function applyingRules({ gate, browser }) {
+  await furnish(gate);
+  const page = await newPage(browser, gate);
+  await signIn(page, gate.token);
+  await page.goto("/tools/desk/pay_invoice");
+  await page.getByText("Apply to policy…").click();
+  await page.locator("details.apply").getByRole("link", { name: "desk-rules" }).click();
+  await page.getByText("has the recommended rule for desk/pay_invoice").waitFor();
+  const text = await page.locator("#document").inputValue();
+  check(text.includes("desk/pay_invoice: { approve: {} }") && text.startsWith("# rules of the desk\n"), text);
+  await page.locator("#changes").getByText("desk/pay_invoice").waitFor();
+  check(!(await api(gate, "GET", "/policies/desk-rules")).document.includes("pay_invoice"), "saved before it was confirmed");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("was saved and is active").waitFor();
+  check((await api(gate, "GET", "/policies/desk-rules")).document.includes("desk/pay_invoice: { approve: {} }"), "not saved");
+  // The catalogue is searched.
+  await page.goto("/catalog");
+  await page.getByRole("searchbox").fill("filesystem");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: /filesystem/ }).first().click();
+  await page.getByRole("heading", { name: "Recommended policy" }).waitFor();
+  check(page.problems.length === 0, page.problems.join("\n"));
+}
+
+/** A policy in shadow: what it would have refused, then enforced. */
+export async function leavingShadow({ gate, browser }) {
+  const document = "# a trial\nversion: \"1\"\nmode: shadow\ndefault: deny\nclasses:\n  read: { action: allow }\n";
+  await putPolicy(gate, "trial", document);
+  const grant = await api(gate, "POST", "/grants", { label: "laptop", policy: "trial" });
+  check(!(await callTool(gate, grant.token, "desk__write_note", { id: "1" })).isError, "denied in shadow");
+  const page = await newPage(browser, gate);
+  await signIn(page, gate.token);
+  await page.goto("/policies/trial");
+  await page.getByRole("row", { name: /laptop desk\/write_note would be denied/ }).waitFor();
+  await page.getByRole("button", { name: "Enforce this policy" }).click();
+  await page.getByText("The policy “trial” is enforced.").waitFor();
+  const saved = (await api(gate, "GET", "/policies/trial")).document;
+  check(saved.startsWith("# a trial\nversion: \"1\"\n") && !saved.includes("shadow"), saved);
+  check((await callTool(gate, grant.token, "desk__write_note", { id: "1" }))._meta.error_code === "policy_denied", "not enforced");
+  check(page.problems.length === 0, page.problems.join("\n"));
+}
