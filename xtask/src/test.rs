@@ -103,6 +103,13 @@ const PARTS: &[Part] = &[
         run: real::together,
     },
     Part {
+        name: "scan",
+        what: "the tools of real servers are found, judged and recognised",
+        needs: &["build", "peers"],
+        quick: false,
+        run: real::scan,
+    },
+    Part {
         name: "clients",
         what: "what real clients go through with toolgate",
         needs: &["build", "peers"],
