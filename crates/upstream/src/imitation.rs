@@ -38,7 +38,9 @@ pub(crate) async fn is_imitation(
             return false;
         }
     }
-    by_policy || heard.lists_folded(kind, name)
+    let imitates = by_policy || heard.lists_folded(kind, name);
+    // Another agent's list may have arrived since the first look.
+    imitates && heard.lists(kind, name) != Some(true)
 }
 
 fn imitates_rule(context: &CallContext, kind: Kind, name: &str) -> bool {
