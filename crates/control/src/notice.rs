@@ -213,7 +213,7 @@ mod tests {
         );
         assert_eq!(
             written(NoticeFormat::Mattermost, None),
-            json!({"text": "**A call waits for the group ops**\nfiles / rm\\* \\(destructive\\), grant \
+            json!({"text": "**A call waits for the group ops**\nfiles / rm\\* (destructive), grant \
                 la\\_ptop, until 1970\\-01\\-01T00\\:30\\:00Z\nlook \\*twice\\*\n\n```\n\
                 {\"a\":\"<b>\u{2cb}x\u{2cb}@all&\\u{202E}\"}\n```\n\n\
                 [Open the approval](https://gate.example.com/approvals/apr_1)"})
