@@ -39,8 +39,8 @@ pub(crate) async fn is_imitation(
         }
     }
     let imitates = by_policy || heard.lists_folded(kind, name);
-    // Another agent's list may have arrived since the first look.
-    imitates && heard.lists(kind, name) != Some(true)
+    // A list may have arrived since the first look, or arrives now.
+    imitates && !heard.knows(kind, name)
 }
 
 fn imitates_rule(context: &CallContext, kind: Kind, name: &str) -> bool {

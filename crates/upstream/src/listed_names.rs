@@ -61,6 +61,11 @@ impl ListedNames {
         names.any.then(|| names.exact.contains(name))
     }
 
+    /// Whether this name is in a list that was received, even if that list is still being read.
+    pub(crate) fn knows(&self, kind: Kind, name: &str) -> bool {
+        self.of(kind).is_some_and(|names| names.read().exact.contains(name))
+    }
+
     /// Whether the server has listed a name with the same folded form.
     pub(crate) fn lists_folded(&self, kind: Kind, name: &str) -> bool {
         self.of(kind).is_some_and(|names| names.read().folded.contains(&*fold(name)))
@@ -134,6 +139,15 @@ fn class_of(own: &str, entry: &str) -> Class {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_known_while_its_list_is_read() {
+        let heard = ListedNames::default();
+        heard.add(Kind::Tools, "echo", r#"{"name":"echo"}"#);
+        assert_eq!(heard.lists(Kind::Tools, "echo"), None, "the list is not read to its end");
+        assert!(heard.lists_folded(Kind::Tools, "echo") && heard.knows(Kind::Tools, "echo"));
+        assert!(!heard.knows(Kind::Tools, "Echo"));
+    }
 
     #[test]
     fn names_and_classes_are_learned_from_lists() {
