@@ -246,7 +246,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// The answer to a question, after which it is not open any more; waits forever if there is none.
+/// Waits for the answer and closes the question; without a question it never returns.
 async fn answer(question: &mut Option<UserQuestion>) -> UserAnswer {
     let Some(open) = question else { return std::future::pending().await };
     let answer = open.answer().await;

@@ -30,7 +30,7 @@ pub(crate) struct Choice {
     pub(crate) number: usize,
 }
 
-/// What an entry of a class says by itself.
+/// The effect that the entry of a class has without the rest of the document.
 pub(crate) fn class_choices(s: &Shell, document: &Value) -> Vec<Choice> {
     let of = |(number, class): (usize, &str)| {
         let entry = &document.at("classes").at(class);
