@@ -18,5 +18,7 @@ mod http1;
 pub mod legacy;
 pub mod load;
 pub mod proxy;
+mod reserved;
 
+pub use reserved::reserved_address;
 pub use toolgate_onec as onec;

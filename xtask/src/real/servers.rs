@@ -4,7 +4,6 @@
 //! on the loopback interface.
 
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -224,8 +223,8 @@ fn set_zulip_environment(command: &mut Command, work: &Path) {
 }
 
 fn spawn_zulip(work: &Path, more: &[&str]) -> Result<(Group, String)> {
-    // It does not accept port 0.
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+    // It does not accept port 0; the system never gives this one to another connection.
+    let port = (20_000 + std::process::id() % 12_000).to_string();
     let mut command = Command::new(python("zulip", "zulipchat-mcp"));
     command.args(["--extended-tools", "--transport", "http", "--host", "127.0.0.1"]);
     command.args(["--port", &port]).args(more).current_dir(work);

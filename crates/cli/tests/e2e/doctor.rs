@@ -264,7 +264,7 @@ const FAULTS: [Fault; 17] = [
         status: "warn",
         seed: |home| {
             home.configure(
-                "version: 1\nlisten: { mcp: 127.0.0.1:47111, sessions: off, admin: off }\n",
+                "version: 1\nlisten: { mcp: 127.0.0.1:27111, sessions: off, admin: off }\n",
             );
             std::fs::create_dir(home.path(".cursor")).unwrap();
             let entry = json!({"mcpServers": {"toolgate": {"url": "http://127.0.0.1:1/mcp"}}});

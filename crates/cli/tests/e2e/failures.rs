@@ -1,9 +1,8 @@
 //! Servers that fail: the answer states what happened and whether the tool may have run, and the next
 //! call works as soon as the server does.
 
-use std::net::TcpListener;
-
 use serde_json::{Value, json};
+use toolgate_testkit::reserved_address;
 
 use crate::agent::{Agent, initialize, opening, post_head};
 use crate::api::Api;
@@ -178,7 +177,7 @@ fn an_agent_that_hangs_up_while_its_server_starts_leaves_no_child() {
 
 #[test]
 fn an_http_server_that_is_not_there() {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let address = reserved_address().unwrap();
     let gate =
         Gate::start(&format!("servers: {{ dead: {{ url: 'http://{address}/mcp?k=s3cret' }} }}"));
     let printed = not_opened(&gate, "dead");
@@ -189,8 +188,8 @@ fn an_http_server_that_is_not_there() {
 
 #[test]
 fn an_http_server_that_goes_away_and_comes_back() {
-    let upstream = Upstream::start();
-    let address = upstream.address.clone();
+    let address = reserved_address().unwrap().to_string();
+    let upstream = Upstream::start_at(&address);
     let gate = Gate::start(&format!("servers: {{ web: {{ url: 'http://{address}/mcp' }} }}"));
     let agent = Agent::open(&gate, "web");
     assert!(agent.works());

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_testkit::legacy::LegacyServer;
+use toolgate_testkit::reserved_address;
 
 use crate::agent::{Agent, initialize};
 use crate::gate::{Gate, Home, eventually};
@@ -122,9 +123,9 @@ fn with_the_stream_the_answers_are_lost_and_the_next_call_opens_another() {
 
 #[test]
 fn a_server_that_goes_away_and_comes_back() {
-    let server = LegacyServer::start().unwrap();
-    let (address, url) = (server.address(), server.url());
-    let gate = gate_with(&url, "");
+    let address = reserved_address().unwrap().to_string();
+    let server = LegacyServer::start_at(&address).unwrap();
+    let gate = gate_with(&server.url(), "");
     let agent = Agent::open(&gate, "old");
     drop(server);
     gate.log.line_with(&["server connection lost", "server=\"old\""]);

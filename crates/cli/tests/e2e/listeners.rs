@@ -1,8 +1,9 @@
 //! The listeners: what is served where, who may come in, and how much a connection may cost.
 
 use std::fs;
-use std::net::TcpListener;
 use std::process::Command;
+
+use toolgate_testkit::reserved_address;
 
 use crate::gate::{Gate, Home, LISTEN, eventually};
 use crate::peer::gate_with_peer;
@@ -10,10 +11,9 @@ use crate::wire::{Connection, ask, get};
 
 #[test]
 fn each_path_on_its_own_listener() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let listen = LISTEN.replace(" }", &format!(", metrics: 127.0.0.1:{port} }}"));
+    let metrics = reserved_address().unwrap().to_string();
+    let listen = LISTEN.replace(" }", &format!(", metrics: {metrics} }}"));
     let (gate, _) = gate_with_peer(&listen, "", "");
-    let metrics = format!("127.0.0.1:{port}");
     let (mcp, admin, sessions) = (gate.mcp(), gate.admin(), gate.address("sessions"));
     let cases = [
         (&mcp, "/healthz", 200, "ok\n"),

@@ -10,6 +10,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 use tokio::net::TcpSocket;
+use toolgate_testkit::reserved_address;
 
 use crate::api::admin_token;
 use crate::gate::{GUARD, Gate, Home, eventually};
@@ -276,10 +277,10 @@ fn a_listener_on_loopback_ignores_behind_proxy() {
 
 #[test]
 fn metrics_for_other_machines_need_a_viewer() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let listen = "listen: { mcp: 127.0.0.1:0, sessions: off, admin: 127.0.0.1:0, metrics: 0.0.0.0:";
-    let gate = Gate::start(&format!("{listen}{port} }}"));
-    let address = format!("127.0.0.1:{port}");
+    let address = reserved_address().unwrap().to_string();
+    let everywhere = address.replace("127.0.0.1", "0.0.0.0");
+    let listen = "listen: { mcp: 127.0.0.1:0, sessions: off, admin: 127.0.0.1:0, metrics: ";
+    let gate = Gate::start(&format!("{listen}'{everywhere}' }}"));
     let asked = |headers: &str| {
         let mut connection = Connection::open(&address);
         let head = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n");
