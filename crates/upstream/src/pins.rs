@@ -36,6 +36,11 @@ use crate::log_limit::LogLimit;
 
 /// How many tools of one server are pinned; further ones are quarantined.
 const MAX_PINS: usize = 100_000;
+/// The longest name of a tool that is pinned.
+const MAX_NAME: usize = 512;
+/// How many bytes of definitions of one server are kept, for diffs. Of further ones only the
+/// fingerprint is.
+const MAX_DEFINITIONS: usize = 32 * 1024 * 1024;
 /// How many definitions of one tool are recorded once each; further ones are recorded whenever met.
 const MAX_RECORDED: usize = 16;
 /// How many drift rows of one server are written in a minute.
@@ -102,6 +107,8 @@ struct State {
     seen: HashMap<Box<str>, Arc<Facts>>,
     /// What the audit has about each tool: the fingerprint, and whether it was quarantined.
     recorded: HashMap<Box<str>, Vec<(Option<Hash>, bool)>>,
+    /// The bytes of the definitions in `pinned` and `seen`.
+    kept: usize,
 }
 
 /// A change that the audit records.
@@ -129,8 +136,8 @@ pub trait PinRecorder: Send + Sync {
     fn keep(&self, documents: Vec<(Arc<str>, Arc<str>)>);
     /// Records a change.
     fn record(&self, drift: Drift);
-    /// The tools of a server have changed.
-    fn listed(&self, server: &str);
+    /// The tools of a server have changed; these were not known before.
+    fn listed(&self, server: &Arc<str>, new: &[Met]);
 }
 
 // === impl ServerPins ===
@@ -231,6 +238,43 @@ impl fmt::Debug for ServerPins {
 impl State {
     fn baseline(&self, own: &str) -> Option<&Pin> {
         self.approved.get(own).and_then(|all| all.last()).or_else(|| self.pinned.get(own))
+    }
+
+    /// Whether one more tool of this name may be remembered.
+    fn has_room<T>(of: &HashMap<Box<str>, T>, own: &str) -> bool {
+        of.contains_key(own) || (of.len() < MAX_PINS && own.len() <= MAX_NAME)
+    }
+
+    /// Pins a definition, without its text if there is no room for that.
+    fn set_pin(&mut self, own: &str, pin: Pin) -> &Pin {
+        let before = self.pinned.remove(own).and_then(|pin| pin.definition);
+        let definition = self.keep(before.as_deref(), pin.definition);
+        self.pinned.entry(own.into()).or_insert(Pin { definition, ..pin })
+    }
+
+    /// Remembers the newest definition, without its text if there is no room for that.
+    fn set_seen(&mut self, own: &str, facts: &Arc<Facts>) {
+        let before = self.seen.get(own).and_then(|seen| seen.definition.clone());
+        let definition = self.keep(before.as_deref(), facts.definition.clone());
+        let seen = if definition.is_some() == facts.definition.is_some() {
+            Arc::clone(facts)
+        } else {
+            Arc::new(Facts { definition, ..Facts::clone(facts) })
+        };
+        self.seen.insert(own.into(), seen);
+    }
+
+    /// Takes the place of a text for another one; `None` if there is no room for it.
+    fn keep(&mut self, before: Option<&str>, text: Option<Arc<str>>) -> Option<Arc<str>> {
+        self.kept = self.kept.saturating_sub(before.map_or(0, str::len));
+        let text = text.filter(|text| self.kept + text.len() <= MAX_DEFINITIONS)?;
+        self.kept += text.len();
+        Some(text)
+    }
+
+    /// Whether the newest known definition of a tool is this one.
+    fn has_seen(&self, own: &str, facts: &Arc<Facts>) -> bool {
+        self.seen.get(own).is_some_and(|seen| Arc::ptr_eq(seen, facts) || seen.is_short_of(facts))
     }
 }
 

@@ -7,12 +7,22 @@ use parking_lot::Mutex;
 use toolgate_session::Tool;
 use toolgate_upstream::pins::Facts;
 
-/// Entries of removed tools are dropped from this number on.
-const SWEEP: usize = 4_096;
+/// Entries of removed tools are dropped whenever so many bytes were added.
+const SWEEP: usize = 8 * 1024 * 1024;
+/// What an entry takes beside the text of its definition.
+const ENTRY: usize = 512;
 
-/// Facts by the address of the tool, which is valid while the tool exists.
+/// What is known of the tools that sessions publish.
 #[derive(Debug, Default)]
-pub(super) struct SessionFacts(Mutex<HashMap<usize, Known>>);
+pub(super) struct SessionFacts(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// By the address of the tool, which is valid while the tool exists.
+    known: HashMap<usize, Known>,
+    /// Bytes that were added since the last sweep.
+    added: usize,
+}
 
 /// A tool and its facts.
 type Known = (Weak<Tool>, Arc<Facts>);
@@ -21,17 +31,19 @@ impl SessionFacts {
     /// The facts of a tool's definition, as its program sent it.
     pub(super) fn of(&self, tool: &Arc<Tool>) -> Arc<Facts> {
         let address = Arc::as_ptr(tool) as usize;
-        if let Some((known, found)) = self.0.lock().get(&address)
+        if let Some((known, found)) = self.0.lock().known.get(&address)
             && known.strong_count() > 0
         {
             return Arc::clone(found);
         }
         let found = Arc::new(Facts::of(&tool.name, tool.raw.get()));
-        let mut all = self.0.lock();
-        if all.len() >= SWEEP {
-            all.retain(|_, (known, _)| known.strong_count() > 0);
+        let mut state = self.0.lock();
+        state.added += ENTRY + found.definition.as_ref().map_or(0, |text| text.len());
+        if state.added >= SWEEP {
+            state.added = 0;
+            state.known.retain(|_, (known, _)| known.strong_count() > 0);
         }
-        all.insert(address, (Arc::downgrade(tool), Arc::clone(&found)));
+        state.known.insert(address, (Arc::downgrade(tool), Arc::clone(&found)));
         found
     }
 }

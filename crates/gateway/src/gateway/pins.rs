@@ -9,17 +9,20 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use toolgate_admission::admit::Admission;
 use toolgate_admission::list_kind::Kind;
+use toolgate_admission::reserved::SESSIONS;
 use toolgate_audit::{Draft, RowKind};
 use toolgate_catalog::likeness;
 use toolgate_policy::Class;
 use toolgate_store::Document;
-use toolgate_upstream::pins::{Approval, Drift, PinRecorder, SPACE, ServerPins, split_key};
+use toolgate_upstream::pins::{Approval, Drift, Met, PinRecorder, SPACE, ServerPins, split_key};
 
 use super::Gateway;
 use crate::downstream::endpoint::Endpoint;
 
 /// How many pairs of confusable names are recorded in one process.
 const MAX_SHADOWING: usize = 1_000;
+/// How many tools are compared with a new one of the same likeness.
+const MAX_ALIKE: usize = 16;
 
 /// The pins of all servers, by name.
 pub(crate) struct PinBook {
@@ -35,11 +38,15 @@ struct Recorder {
     met: Mutex<HashSet<Arc<str>>>,
 }
 
-/// Names of tools of all servers, by what people take for the same.
+/// A server, and its tool as it is pinned.
+type ServerTool = (Arc<str>, Box<str>);
+
+/// Tools of all servers, by names that people take for the same.
 #[derive(Default)]
 struct ShadowedNames {
-    book: Option<std::sync::Weak<PinBook>>,
-    recorded: HashSet<String>,
+    known: HashMap<String, Vec<ServerTool>>,
+    /// How many pairs were found.
+    found: usize,
 }
 
 impl PinBook {
@@ -49,9 +56,7 @@ impl PinBook {
             shadowing: Mutex::default(),
             met: Mutex::default(),
         });
-        let book = Arc::new(Self { all: Mutex::default(), recorder });
-        book.recorder.shadowing.lock().book = Some(Arc::downgrade(&book));
-        book
+        Arc::new(Self { all: Mutex::default(), recorder })
     }
 
     /// The pins of the server of this name.
@@ -138,18 +143,12 @@ impl PinRecorder for Recorder {
         drop(self.admission.store().record(row));
     }
 
-    fn listed(&self, server: &str) {
-        self.met.lock().insert(server.into());
-        let found = {
-            let mut shadowing = self.shadowing.lock();
-            let Some(book) = shadowing.book.as_ref().and_then(std::sync::Weak::upgrade) else {
-                return;
-            };
-            shadowing.find(&book.servers(), server)
-        };
+    fn listed(&self, server: &Arc<str>, new: &[Met]) {
+        self.met.lock().insert(Arc::clone(server));
+        let found = self.shadowing.lock().find(server, new);
         for (tool, class, message) in found {
             self.record(Drift {
-                server: server.into(),
+                server: Arc::clone(server),
                 tool,
                 fingerprint: None,
                 class,
@@ -162,42 +161,72 @@ impl PinRecorder for Recorder {
 }
 
 impl ShadowedNames {
-    /// The tools of `server` whose names people take for those of another server, once each.
-    fn find(
-        &mut self,
-        servers: &[(Arc<str>, Arc<ServerPins>)],
-        server: &str,
-    ) -> Vec<(Arc<str>, Class, String)> {
-        let Some((_, pins)) = servers.iter().find(|(name, _)| **name == *server) else {
-            return Vec::new();
-        };
-        let own = pins.newest();
-        let mut alike: HashMap<String, Vec<&str>> = HashMap::new();
-        for tool in own.keys() {
-            alike.entry(likeness(tool)).or_default().push(tool);
-        }
+    /// The new tools of `server` whose names people take for those of another server.
+    fn find(&mut self, server: &Arc<str>, new: &[Met]) -> Vec<(Arc<str>, Class, String)> {
         let mut found = Vec::new();
-        for (other, pins) in servers.iter().filter(|(name, _)| **name != *server) {
-            for theirs in pins.newest().keys() {
-                for tool in alike.get(&likeness(theirs)).into_iter().flatten() {
-                    let pair = pair((server, tool), (other, theirs));
-                    if self.recorded.len() >= MAX_SHADOWING || !self.recorded.insert(pair) {
-                        continue;
-                    }
-                    let what =
-                        if **tool == **theirs { "the same name as" } else { "is confusable with" };
-                    let message = format!("shadowing: {what} `{theirs}` of server `{other}`");
-                    let class = own.get(*tool).map(|facts| facts.class).unwrap_or_default();
-                    found.push(((*tool).into(), class, message));
+        for (tool, facts) in new {
+            let alike = self.known.entry(likeness(own_name(server, tool))).or_default();
+            for (other, theirs) in alike.iter().filter(|(other, _)| other != server) {
+                if self.found >= MAX_SHADOWING {
+                    break;
                 }
+                self.found += 1;
+                let (mine, theirs) = (own_name(server, tool), own_name(other, theirs));
+                let what = if mine == theirs { "the same name as" } else { "is confusable with" };
+                let message = format!("shadowing: {what} `{theirs}` of server `{other}`");
+                found.push(((&**tool).into(), facts.class, message));
+            }
+            if alike.len() < MAX_ALIKE {
+                alike.push((Arc::clone(server), tool.clone()));
             }
         }
         found
     }
 }
 
-/// A key that is the same for both directions.
-fn pair(one: (&str, &str), two: (&str, &str)) -> String {
-    let (one, two) = if one <= two { (one, two) } else { (two, one) };
-    format!("{}\n{}\n{}\n{}", one.0, one.1, two.0, two.1)
+/// The name of a tool in its list; the pins of sessions have the kind before it.
+fn own_name<'t>(server: &str, tool: &'t str) -> &'t str {
+    if server != SESSIONS {
+        return tool;
+    }
+    tool.split_once('/').map_or(tool, |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_upstream::pins::Facts;
+
+    use super::*;
+
+    #[test]
+    fn names_that_people_take_for_the_same_are_found_once() {
+        let mut names = ShadowedNames::default();
+        let mut found = |server: &str, tool: &str| -> Vec<String> {
+            let new = [(tool.into(), Arc::new(Facts::of(tool, "{}")))];
+            let found = names.find(&server.into(), &new);
+            found.into_iter().map(|(tool, _, message)| format!("{tool}: {message}")).collect()
+        };
+        assert!(found("a", "read").is_empty());
+        assert!(found("a", "write").is_empty());
+        assert_eq!(found("b", "read"), ["read: shadowing: the same name as `read` of server `a`"]);
+        let cyrillic = "re\u{430}d";
+        assert_eq!(found("c", cyrillic).len(), 2, "confusable with those of a and b");
+        // The kind of a session is not part of the name that agents see.
+        assert_eq!(
+            found(SESSIONS, "client/write"),
+            ["client/write: shadowing: the same name as `write` of server `a`"]
+        );
+    }
+
+    #[test]
+    fn a_thousand_tools_of_one_name_cost_no_more_than_a_few() {
+        let mut names = ShadowedNames::default();
+        let facts = Arc::new(Facts::of("x", "{}"));
+        for server in 0..1_000 {
+            let server: Arc<str> = format!("s{server}").into();
+            let found = names.find(&server, &[("x".into(), Arc::clone(&facts))]);
+            assert!(found.len() <= MAX_ALIKE);
+        }
+        assert_eq!(names.found, MAX_SHADOWING);
+    }
 }

@@ -46,13 +46,20 @@ impl Facts {
         }
     }
 
+    /// Whether these are the same facts without the text of the definition.
+    pub(super) fn is_short_of(&self, other: &Self) -> bool {
+        self.definition.is_none()
+            && self.fingerprint == other.fingerprint
+            && self.hidden == other.hidden
+            && self.is_ambiguous == other.is_ambiguous
+    }
+
     /// Whether these are the facts of this text.
     pub(super) fn is_of(&self, raw: &str) -> bool {
         !self.is_ambiguous && self.definition.as_deref() == Some(raw)
     }
 }
 
-/// The class of a definition, by the server's own name of its tool.
 /// The class and labels of a definition, by the server's own name of its tool.
 fn risk_of(own: &str, raw: &str) -> (Class, Labels) {
     match Definition::parse(raw) {

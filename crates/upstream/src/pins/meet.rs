@@ -10,9 +10,7 @@ use toolgate_catalog::{body_fingerprint, is_renamed};
 use toolgate_policy::Class;
 
 use super::judge::judge;
-use super::{
-    Drift, Facts, MAX_PINS, MAX_RECORDED, Pin, PinMode, Reason, ServerPins, State, stored,
-};
+use super::{Drift, Facts, MAX_RECORDED, Pin, PinMode, Reason, ServerPins, State, stored};
 
 /// A tool of a list: the server's own name, and what is known of its definition.
 pub type Met = (Box<str>, Arc<Facts>);
@@ -71,23 +69,25 @@ impl ServerPins {
             let mut state = self.state.write();
             let gone = Gone::of(&state, met, meeting);
             for (own, facts) in met {
-                if !state.seen.get(own).is_some_and(|seen| Arc::ptr_eq(seen, facts)) {
+                if !state.has_seen(own, facts) {
                     self.meet_one(&mut state, &gone, (own, facts), meeting, &mut record);
                 }
             }
             if meeting.is_whole && !state.is_listed {
                 state.is_listed = true;
+                record.has_changed = true;
                 record.keep.push(stored::listed(&self.server));
             }
         }
-        self.revision.fetch_add(1, Ordering::AcqRel);
+        if record.has_changed {
+            self.revision.fetch_add(1, Ordering::AcqRel);
+        }
         self.send(record);
     }
 
     fn knows_all(&self, met: &[Met], is_whole: bool) -> bool {
         let state = self.state.read();
-        let is_known =
-            |(own, facts): &Met| state.seen.get(own).is_some_and(|seen| Arc::ptr_eq(seen, facts));
+        let is_known = |(own, facts): &Met| state.has_seen(own, facts);
         (state.is_listed || !is_whole) && met.iter().all(is_known)
     }
 
@@ -111,7 +111,8 @@ impl ServerPins {
             // A rename stays one when the old name comes back.
             let stays = matches!(state.suspects.get(own), Some((known, Reason::Renamed(_)))
                 if *known == facts.fingerprint);
-            if let Some(reason) = reason.filter(|_| !stays) {
+            let has_room = State::has_room(&state.suspects, own);
+            if let Some(reason) = reason.filter(|_| !stays && has_room) {
                 state.suspects.insert(own.into(), (facts.fingerprint, reason));
             } else if !stays {
                 state.suspects.remove(own);
@@ -136,8 +137,12 @@ impl ServerPins {
                 left_out: 0,
             });
         }
-        if state.seen.len() < MAX_PINS || before.is_some() {
-            state.seen.insert(own.into(), Arc::clone(facts));
+        if State::has_room(&state.seen, own) {
+            state.set_seen(own, facts);
+            record.has_changed = true;
+            if before.is_none() {
+                record.new.push((own.into(), Arc::clone(facts)));
+            }
         }
     }
 
@@ -145,14 +150,13 @@ impl ServerPins {
     fn pin(&self, state: &mut State, own: &str, facts: &Facts) -> Option<(Arc<str>, Arc<str>)> {
         let fingerprint = facts.fingerprint?;
         let is_held = facts.hidden.is_some() || facts.is_ambiguous;
-        let has_room = state.pinned.len() < MAX_PINS || state.pinned.contains_key(own);
+        let has_room = State::has_room(&state.pinned, own);
         if is_held || !has_room || state.suspects.contains_key(own) {
             return None;
         }
         let pin = Pin { fingerprint, definition: facts.definition.clone() };
-        let document = stored::pin(&self.server, own, &pin);
-        state.pinned.insert(own.into(), pin);
-        Some(document)
+        let pin = state.set_pin(own, pin);
+        Some(stored::pin(&self.server, own, pin))
     }
 
     fn send(&self, record: Record) {
@@ -168,7 +172,9 @@ impl ServerPins {
                 recorder.record(Drift { left_out, ..drift });
             }
         }
-        recorder.listed(&self.server);
+        if record.has_changed {
+            recorder.listed(&self.server, &record.new);
+        }
     }
 }
 
@@ -177,6 +183,10 @@ impl ServerPins {
 struct Record {
     keep: Vec<(Arc<str>, Arc<str>)>,
     drifts: Vec<Drift>,
+    /// Tools that were not seen before.
+    new: Vec<Met>,
+    /// What is quarantined may have changed.
+    has_changed: bool,
 }
 
 /// Pinned tools that a list no longer has, by the fingerprint of everything but their names.
@@ -251,6 +261,9 @@ impl State {
     /// Whether the audit does not have this definition of a tool yet. A server that alternates
     /// between two definitions gets one row for each.
     fn is_unrecorded(&mut self, own: &str, facts: &Facts, is_quarantined: bool) -> bool {
+        if !Self::has_room(&self.recorded, own) {
+            return true;
+        }
         let recorded = self.recorded.entry(own.into()).or_default();
         let row = (facts.fingerprint, is_quarantined);
         if recorded.contains(&row) {

@@ -121,6 +121,6 @@ impl ServerPins {
             tracing::warn!(server, tool, "stored pin cannot be parsed; its tool is quarantined");
             Pin { fingerprint: Hash([0; 32]), definition: None }
         });
-        self.state.write().pinned.insert(tool.into(), pin);
+        self.state.write().set_pin(tool, pin);
     }
 }

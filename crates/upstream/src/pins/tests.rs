@@ -20,7 +20,7 @@ impl PinRecorder for Recorded {
         self.drifts.lock().push(format!("{} {state}: {}", drift.tool, drift.message));
     }
 
-    fn listed(&self, _: &str) {}
+    fn listed(&self, _: &Arc<str>, _: &[Met]) {}
 }
 
 /// A server that lists, and what is quarantined of it.
@@ -206,4 +206,45 @@ async fn a_server_that_changes_all_the_time_does_not_fill_the_audit() {
         it.list(&[&READ.replace("file", &format!("file {n}"))]);
     }
     assert!(it.drifts().len() <= ROWS_A_MINUTE as usize);
+}
+
+/// A server can list ever new tools with long definitions.
+#[test]
+fn the_texts_of_definitions_are_bounded_and_pins_still_hold() {
+    let tool = |number: usize, what: &str| {
+        format!(r#"{{"name":"t{number}","description":"{what}{number}{}"}}"#, "x".repeat(50_000))
+    };
+    let first: Vec<String> = (0..800).map(|number| tool(number, "")).collect();
+    let first: Vec<&str> = first.iter().map(String::as_str).collect();
+    for mode in [PinMode::First, PinMode::Off] {
+        let server = Listing::new(mode);
+        assert_eq!(server.list(&first), Vec::<String>::new());
+        let kept = server.pins.state.read().kept;
+        assert!((MAX_DEFINITIONS / 2..=MAX_DEFINITIONS).contains(&kept), "{kept}");
+        let revision = server.pins.revision();
+        assert_eq!(server.list(&first), Vec::<String>::new());
+        assert_eq!(server.pins.revision(), revision, "nothing has changed");
+    }
+    let server = Listing::new(PinMode::First);
+    server.list(&first);
+    let last = tool(799, "changed ");
+    let changed: Vec<&str> = first.iter().take(799).copied().chain([last.as_str()]).collect();
+    assert_eq!(server.list(&changed), ["t799 changed"]);
+    let restarted = server.restarted();
+    assert!(restarted.pins.state.read().kept <= MAX_DEFINITIONS);
+    assert_eq!(restarted.list(&changed), ["t799 changed"]);
+    assert_eq!(restarted.list(&first), Vec::<String>::new());
+}
+
+#[test]
+fn a_tool_with_an_endless_name_is_not_remembered() {
+    let server = Listing::new(PinMode::First);
+    server.list(&[READ]);
+    let endless = format!(r#"{{"name":"{}"}}"#, "n".repeat(MAX_NAME + 1));
+    for _ in 0..2 {
+        let quarantined = server.list(&[READ, &endless]);
+        assert_eq!(quarantined.len(), 1, "{quarantined:?}");
+    }
+    let state = server.pins.state.read();
+    assert_eq!((state.seen.len(), state.pinned.len(), state.recorded.len()), (1, 1, 0));
 }
