@@ -1,5 +1,8 @@
 //! Prints lists and single results of the admin API.
 
+use std::borrow::Cow;
+
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolgate_control::visible;
 
@@ -47,10 +50,19 @@ fn lines(lines: impl Iterator<Item = String>) -> String {
 pub(crate) fn cell(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
-        Value::String(text) => visible(&text.replace('\n', " ")),
+        Value::String(text) => visible(&to_the_second(text).replace('\n', " ")),
         Value::Array(list) if list.is_empty() => "-".to_owned(),
         Value::Array(list) => list.iter().map(cell).collect::<Vec<_>>().join(","),
         other => visible(&other.to_string()),
+    }
+}
+
+/// A time without the fraction of its second; any other text as it is.
+fn to_the_second(text: &str) -> Cow<'_, str> {
+    let is_time = text.ends_with('Z') && text.parse::<Timestamp>().is_ok();
+    match text.split_once('.').filter(|_| is_time) {
+        Some((seconds, _)) => Cow::Owned(format!("{seconds}Z")),
+        None => Cow::Borrowed(text),
     }
 }
 
@@ -62,6 +74,18 @@ pub(crate) fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_no_fraction_and_other_texts_stay() {
+        for (text, shown) in [
+            ("2026-11-18T18:44:13.812138Z", "2026-11-18T18:44:13Z"),
+            ("2026-11-18T18:44:13Z", "2026-11-18T18:44:13Z"),
+            ("v1.2 of Z", "v1.2 of Z"),
+            ("a.bZ", "a.bZ"),
+        ] {
+            assert_eq!(cell(&json!(text)), shown);
+        }
+    }
 
     #[test]
     fn tables() {

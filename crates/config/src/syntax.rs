@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use toolgate_policy::Severity;
-pub(crate) use toolgate_yaml::{Entry, Key, Kind, Node, Scalar};
+pub(crate) use toolgate_yaml::{Entry, Key, Kind, Node, Scalar, Value};
 use toolgate_yaml::{Issue, IssueKind, Rules};
 
 use crate::finding::{Finding, MAX_FINDINGS, Span};

@@ -123,7 +123,7 @@ impl DropIn {
             grant.put("policy", scalar(POLICY, Span::default()));
             whole.append("grants", grant.node(Span::default()));
         }
-        let remark = "made of a v8project.yaml; `toolgate config check` says what is wrong with it";
+        let remark = "converted from v8project.yaml; check it with `toolgate config check`";
         written::document(remark, &whole.node(Span::default()))
     }
 

@@ -20,7 +20,7 @@ pub struct AuditReader(SqliteReader);
 impl AuditReader {
     /// Opens the audit of a folder; `None` if the folder has none.
     pub fn open(folder: &Path) -> Result<Option<Self>, StoreError> {
-        if !schema::file(folder).exists() {
+        if !schema::exists(folder)? {
             return Ok(None);
         }
         Ok(Some(Self(SqliteReader(schema::open_read_only(folder)?))))

@@ -16,7 +16,7 @@ pub struct ReadOnlyStore(SqliteReader);
 impl ReadOnlyStore {
     /// Opens a folder; `None` if it has no database.
     pub fn open(folder: &Path) -> Result<Option<Self>, StoreError> {
-        if !schema::file(folder).exists() {
+        if !schema::exists(folder)? {
             return Ok(None);
         }
         Ok(Some(Self(SqliteReader(schema::open_read_only(folder)?))))

@@ -37,6 +37,12 @@ pub(crate) fn file(folder: &Path) -> PathBuf {
     folder.join("toolgate.db")
 }
 
+/// Whether a folder has a database. A folder that may not be entered is an error.
+pub(crate) fn exists(folder: &Path) -> Result<bool, StoreError> {
+    let path = file(folder);
+    path.try_exists().map_err(|error| file_error(&path, &error))
+}
+
 /// Its write-ahead log.
 pub(crate) fn wal(folder: &Path) -> PathBuf {
     folder.join("toolgate.db-wal")

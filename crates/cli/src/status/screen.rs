@@ -149,7 +149,11 @@ fn audit(status: &Value) -> String {
         .map_or_else(|| "no checkpoint yet".to_owned(), |seq| format!("checkpoint at row {seq}"));
     let open = number("open_calls").unwrap_or_default();
     let durability = text(status, "durability").unwrap_or("?");
-    format!("{rows} rows, {checkpoint}, {open} calls in flight, durability {durability}")
+    format!(
+        "{}, {checkpoint}, {} in flight, durability {durability}",
+        number_of(rows, "row"),
+        number_of(open, "call")
+    )
 }
 
 fn reload(status: &Value) -> String {
@@ -158,9 +162,15 @@ fn reload(status: &Value) -> String {
     };
     let at = text(last, "time").unwrap_or("?");
     match text(last, "error") {
-        Some(error) => format!("failed at {at}: {error}"),
+        // The place and the message; `config check` shows the line itself.
+        Some(error) => format!("failed at {at}: {}", error.lines().next().unwrap_or_default()),
         None => format!("succeeded at {at}"),
     }
+}
+
+/// `1 row`, `2 rows`.
+fn number_of(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 fn or_none(lines: Vec<String>, none: &str) -> Vec<String> {
@@ -183,7 +193,7 @@ mod tests {
                 "audit": {"rows": 1234, "checkpoint": 1200, "open_calls": 1},
                 "freezes": [{"id": "f-1", "server": "slow", "created": "2026-11-18T05:00:00Z",
                              "person": "duty", "reason": "looping"}],
-                "reload": {"time": "2026-11-18T04:00:00Z", "error": "toolgate.yaml:3:1: no"},
+                "reload": {"time": "2026-11-18T04:00:00Z", "error": "toolgate.yaml:3:1: no\n 3 | x\n"},
             }),
             servers: vec![
                 json!({"name": "files", "state": "ready", "tools": 13, "frozen": false}),
@@ -211,7 +221,7 @@ sessions    1 active, 0 disconnected, 0 not registered
 grants      1 active, 1 revoked; 2 agent sessions
 policies    p  0123456789ab  (store version 3)
 freezes     server `slow` since 2026-11-18T05:00:00Z by duty: looping
-audit       1234 rows, checkpoint at row 1200, 1 calls in flight, durability process
+audit       1234 rows, checkpoint at row 1200, 1 call in flight, durability process
 reload      failed at 2026-11-18T04:00:00Z: toolgate.yaml:3:1: no
 attention   server `slow` is frozen; `toolgate unfreeze f-1` ends it
             the last reload failed, so the previous configuration is active; `toolgate config check` shows why

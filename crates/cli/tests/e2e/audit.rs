@@ -292,6 +292,19 @@ fn a_folder_without_an_audit() {
     }
 }
 
+/// A folder that cannot be looked into is not one without an audit.
+#[test]
+fn a_folder_that_cannot_be_read() {
+    let home = Home::new();
+    let folder = "x".repeat(300);
+    for verb in ["verify", "list", "tail"] {
+        let output = home.run(&["audit", verb, "--data", &folder]);
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert!(err.contains("File name too long") && !err.contains("there is no"), "{err}");
+    }
+}
+
 /// Rows that are gone, moved, doubled or cut off, and a page that is spoilt: each is a finding that
 /// names its row, never an error.
 #[test]

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{KeyRule, Read, Reader, entries};
-use crate::syntax::{Key, Node};
+use crate::syntax::{Key, Node, Value};
 use crate::value::{Text, unreadable, why};
 
 /// A named policy.
@@ -55,6 +55,11 @@ pub(crate) struct RawPolicy(pub(crate) PolicySource);
 
 impl Read for RawPolicy {
     fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Self> {
+        if let Value::Text(path) = node.value() {
+            let hint = format!("write `{{ file: {path} }}`, or the policy document itself");
+            reader.wrong_type(node, "a mapping", Some(hint));
+            return None;
+        }
         let entries = entries(node, reader)?;
         let Some(file) = entries.iter().find(|entry| entry.key.text == "file") else {
             return Some(Self(PolicySource::Inline(padded(node.span, reader.text)?)));

@@ -8,11 +8,12 @@ use toolgate_config::render;
 use crate::support::{differs, none, parse};
 
 /// Each is one file below `version: 1`; the comment is the mistake.
-const MISTAKES: [(&str, &str); 28] = [
+const MISTAKES: [(&str, &str); 29] = [
     ("a whole command line in `command`", "servers: { s: { command: npx -y some-server } }"),
     ("a program that is not installed", "servers: { s: { command: missing-server, args: [a] } }"),
     ("a grant without a policy", "grants: [{ label: laptop, token: env:T }]"),
     ("a policy file that does not exist", "policies: { p: { file: policies/missing-p.yaml } }"),
+    ("the path of a policy alone", "policies: { p: policies/p.yaml }"),
     (
         "a policy that is not defined",
         "grants: [{ label: a, token: env:T, policy: readonyl }]\npolicies: { readonly: { version: '1', default: deny } }",
