@@ -183,7 +183,7 @@ fn clippy() -> Result<()> {
 /// With nextest where it is installed, else with cargo's own runner: the same tests.
 fn unit() -> Result<()> {
     if output(cargo().args(["nextest", "--version"])).is_ok() {
-        return run_command(cargo().args(["nextest", "run", "--workspace", "--no-fail-fast"]));
+        return run_command(cargo().args(["nextest", "run", "--workspace", "--profile", "ci"]));
     }
     say("cargo-nextest is not installed, `cargo test` runs the same tests");
     run_command(cargo().args(["test", "--workspace", "--no-fail-fast"]))
