@@ -13,6 +13,23 @@ pub(super) fn keep_changes(report: &mut Report, before: &Value) {
         let old = tools_before(before, &server.name, report.many);
         compare(server, &old);
     }
+    if report.many {
+        report.servers.extend(gone(&report.servers, before));
+    }
+    report.is_compared = true;
+}
+
+/// The servers that were scanned before and not now.
+fn gone(now: &[Scanned], before: &Value) -> Vec<Scanned> {
+    let servers = before.get("servers").and_then(Value::as_array).into_iter().flatten();
+    let names = servers.filter_map(|server| server.get("server").and_then(Value::as_str));
+    let gone = names.filter(|name| !now.iter().any(|server| server.name == *name));
+    let scanned = |name: &str| {
+        let mut server = Scanned { name: name.to_owned(), tools: Ok(Vec::new()), catalogue: None };
+        compare(&mut server, &tools_before(before, name, true));
+        server
+    };
+    gone.map(scanned).collect()
 }
 
 fn tools_before<'v>(before: &'v Value, server: &str, many: bool) -> HashMap<&'v str, &'v Value> {

@@ -17,6 +17,8 @@ pub(super) struct Report {
     pub(super) many: bool,
     pub(super) trifecta: Trifecta,
     pub(super) shadowing: Vec<Shadowing>,
+    /// Whether it has only what changed since a baseline.
+    pub(super) is_compared: bool,
 }
 
 /// One server.
@@ -52,8 +54,9 @@ pub(super) struct ScannedTool {
 
 impl Report {
     pub(super) fn new(servers: Vec<Scanned>, many: bool) -> Self {
+        let (found, shadows) = (Trifecta::default(), Vec::new());
         let mut report =
-            Self { servers, many, trifecta: Trifecta::default(), shadowing: Vec::new() };
+            Self { servers, many, trifecta: found, shadowing: shadows, is_compared: false };
         let tools = report.tools();
         let key = |server: &str, tool: &ScannedTool| format!("{server}/{}", tool.name);
         let found = trifecta(
@@ -82,6 +85,11 @@ impl Report {
             .filter(|(_, tool)| tool.change != Some("removed"))
             .map(|(_, t)| t.level())
             .max()
+    }
+
+    /// What is written of a server without entries.
+    pub(super) fn nothing(&self) -> &'static str {
+        if self.is_compared { "no changes" } else { "no tools" }
     }
 
     /// Whether the baseline differs.

@@ -20,7 +20,7 @@ pub(super) fn text(report: &Report) -> String {
             let gap = if at == 0 { "" } else { "\n" };
             out += &visible(&format!("{gap}{}\n", server.name));
         }
-        out += &of_server(server);
+        out += &of_server(server, report.nothing());
     }
     let remarks = remarks(report);
     if !remarks.is_empty() {
@@ -33,10 +33,10 @@ pub(super) fn text(report: &Report) -> String {
     out
 }
 
-fn of_server(server: &Scanned) -> String {
+fn of_server(server: &Scanned, nothing: &str) -> String {
     match &server.tools {
         Err(why) => visible(&format!("cannot be scanned: {why}\n")),
-        Ok(tools) if tools.is_empty() => "no tools\n".to_owned(),
+        Ok(tools) if tools.is_empty() => format!("{nothing}\n"),
         Ok(tools) => of_tools(tools),
     }
 }

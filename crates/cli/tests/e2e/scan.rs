@@ -181,6 +181,26 @@ fn all_servers_of_a_client_are_scanned() {
 }
 
 #[test]
+fn a_baseline_names_servers_that_are_gone() {
+    let home = home();
+    let folder = home.path("");
+    let entry = |file: &str| json!({"command": "sh", "args": ["server.sh", file], "cwd": folder});
+    let configure = |servers: &Value| {
+        fs::write(home.path("client.json"), json!({"mcpServers": servers}).to_string()).unwrap();
+    };
+    configure(&json!({"people": entry("one"), "mail": entry("two")}));
+    let saved = home.run(&["scan", "--config", "client.json", "-o", "json"]);
+    fs::write(home.path("saved.json"), &saved.stdout).unwrap();
+    configure(&json!({"people": entry("one")}));
+    let words = ["scan", "--config", "client.json", "--baseline", "saved.json"];
+    let output = home.run(&words);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.starts_with("people\nno changes\n\nmail\n"), "{printed}");
+    assert_eq!(printed.matches("removed: ").count(), 3, "{printed}");
+}
+
+#[test]
 fn what_cannot_be_scanned_is_an_error() {
     let home = home();
     for (words, code, expected) in [
