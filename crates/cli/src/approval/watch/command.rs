@@ -2,17 +2,20 @@
 //!
 //! Invariant: the command line is the operator's alone. What agents sent reaches the command as
 //! environment variables, with hidden and control characters drawn, and as JSON on its stdin.
-//! Invariant: one command runs at a time, whatever an agent does.
+//! Invariant: one command runs at a time, and a bounded number waits, whatever an agent does.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use serde_json::Value;
 
 use crate::listing::cell;
 use crate::print;
+
+/// How many approvals may wait for their command.
+const WAITING: usize = 1_000;
 
 /// Variables of the command, and the members of the approval they are of.
 const VARIABLES: [(&str, &str); 8] = [
@@ -27,23 +30,24 @@ const VARIABLES: [(&str, &str); 8] = [
 ];
 
 pub(super) struct Commands {
-    next: Sender<Value>,
+    next: SyncSender<Value>,
 }
 
 impl Commands {
     /// Runs this command line; `is_quiet` if its output would spoil the screen.
     pub(super) fn new(line: &str, is_quiet: bool) -> Self {
-        let (next, approvals) = channel();
+        let (next, approvals) = sync_channel(WAITING);
         let line = line.to_owned();
         // It ends with the process; a command that runs then is not stopped.
         thread::spawn(move || run_all(&line, is_quiet, &approvals));
         Self { next }
     }
 
-    /// Runs the command for this approval, after those before it.
+    /// Runs the command for this approval, after those before it. If too many wait, it is not run.
     pub(super) fn run(&self, approval: &Value) {
-        if self.next.send(approval.clone()).is_err() {
-            tracing::debug!("commands are not run any more");
+        if self.next.try_send(approval.clone()).is_err() {
+            let id = approval.get("id").map(cell).unwrap_or_default();
+            print::err(&format!("the command of `--exec` is too slow: not run for `{id}`\n"));
         }
     }
 }
