@@ -40,7 +40,7 @@ pub trait HeldCaller: Send {
     fn ask_user(&self, params: &str) -> Option<UserQuestion>;
 }
 
-/// By approval: who is told of a change, and how many calls wait.
+/// By approval: who is notified of a change, and how many calls wait.
 type WaitingCalls = HashMap<Arc<str>, (Arc<Notify>, usize)>;
 
 /// The calls that wait for people.

@@ -48,7 +48,7 @@ pub enum HiddenKind {
     Tag,
     /// A variation selector.
     VariationSelector,
-    /// A code point that is no character.
+    /// A code point that is not a character.
     Noncharacter,
     /// A letter that looks like one of another script.
     Confusable,

@@ -36,6 +36,7 @@ mod person;
 mod policy;
 mod print;
 mod run;
+mod sarif;
 mod scan;
 mod serve;
 mod server;

@@ -133,7 +133,7 @@ pub(crate) fn decode(file: PathBuf, bytes: &[u8]) -> Result<Source, Box<Problem>
         Err(error) => {
             let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
             let line = good.split(|b| *b == b'\n').count();
-            let message = format!("the file is not UTF-8: line {line} has bytes that are no text");
+            let message = format!("the file is not UTF-8: line {line} has bytes that are not text");
             Err(refuse(code::ENCODING, &message, SAVE_AS_UTF8))
         }
     }

@@ -54,7 +54,7 @@ problem-forged = This form was not accepted; open the page again and repeat
 problem-too-large = The request is too large or too slow
 problem-not-found = There is no such page
 problem-refused = This was not done
-problem-internal = toolgate made a mistake; please report it
+problem-internal = Internal error in toolgate; please report it
 
 # Words
 all = all
@@ -271,7 +271,7 @@ tool-loop = What could go wrong
 tool-recommended = Recommended rule
 tool-apply = Apply to policy…
 tool-who = Who may call it now
-tool-nobody = No grant exists.
+tool-no-callers = No grant exists.
 tool-recent = Recent calls
 tool-no-calls = It was not called yet.
 tool-definition = Definition

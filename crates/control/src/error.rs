@@ -42,7 +42,7 @@ pub enum NotChanged {
     #[error(transparent)]
     Store(#[from] ChangeError),
     /// It is stored, but cannot become active.
-    #[error("the change is kept, but not in force: {0}")]
+    #[error("the change was stored, but is not active: {0}")]
     NotActive(NotActive),
 }
 

@@ -187,7 +187,7 @@ mod tests {
             arguments: Some("{\"a\":\"<b>`x`@all&\u{202e}\"}".into()),
             question: Question {
                 approvers: vec!["ops".to_owned()],
-                nobody: false,
+                no_common_group: false,
                 people: 1,
                 note: Some("look *twice*".to_owned()),
             },

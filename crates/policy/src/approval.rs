@@ -109,10 +109,10 @@ impl fmt::Display for ApprovalState {
 /// What the rules that hold a call require of those who answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// Groups that may answer; if empty and `nobody` is false, every approver may.
+    /// Groups that may answer; if empty and `no_common_group` is false, every approver may.
     pub approvers: Vec<String>,
     /// The rules name groups that have no person in common.
-    pub nobody: bool,
+    pub no_common_group: bool,
     /// How many different people must approve.
     pub people: u32,
     /// What the policy tells them.
@@ -133,7 +133,7 @@ pub struct Answerer<'a> {
 pub enum MayNotAnswer {
     /// The rules name groups that have no person in common.
     #[error("the rules that hold this call name groups without a common person; change the policy")]
-    Nobody,
+    NoCommonGroup,
     /// The person is in none of the groups.
     #[error("only {0} may answer this approval")]
     NotAsked(String),
@@ -150,7 +150,7 @@ impl Question {
     pub fn of(hold: &Hold) -> Self {
         Self {
             approvers: hold.approvers.clone(),
-            nobody: hold.nobody,
+            no_common_group: hold.no_common_group,
             people: hold.people.max(1),
             note: hold.note.clone(),
         }
@@ -164,7 +164,9 @@ impl Question {
     /// Whether one answer of the user of the agent is all that is asked for. Only then may the
     /// agent's own client be asked.
     pub fn asks_only_requester(&self) -> bool {
-        !self.nobody && self.people <= 1 && matches!(&*self.approvers, [only] if only == REQUESTER)
+        !self.no_common_group
+            && self.people <= 1
+            && matches!(&*self.approvers, [only] if only == REQUESTER)
     }
 
     /// Whether a person may answer an approval of a grant with this identity. `four_eyes` is the
@@ -177,8 +179,8 @@ impl Question {
         people: usize,
     ) -> Result<(), MayNotAnswer> {
         let is_requester = identity == Some(who.name);
-        if self.nobody {
-            return Err(MayNotAnswer::Nobody);
+        if self.no_common_group {
+            return Err(MayNotAnswer::NoCommonGroup);
         }
         let in_group =
             |group: &String| who.groups.contains(group) || (group == REQUESTER && is_requester);
@@ -194,7 +196,7 @@ impl Question {
 
     /// Who is asked, in words.
     pub fn asked(&self) -> String {
-        if self.nobody {
+        if self.no_common_group {
             return "no person (the rules exclude each other)".to_owned();
         }
         let groups = self.approvers.iter().map(|group| match group.as_str() {

@@ -97,10 +97,10 @@ pub struct Hold {
     pub wait: Option<Window>,
     /// How long the approval can be answered.
     pub expires: Window,
-    /// Groups that may answer; if empty and `nobody` is false, every approver may.
+    /// Groups that may answer; if empty and `no_common_group` is false, every approver may.
     pub approvers: Vec<String>,
     /// The rules name groups that have no person in common, so no person may answer.
-    pub nobody: bool,
+    pub no_common_group: bool,
     /// How many different people must agree.
     pub people: u32,
     /// What to tell them.

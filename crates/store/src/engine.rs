@@ -121,7 +121,7 @@ pub(crate) enum Job {
     Deny(Box<Draft>, reply::Sender<(), NotAudited>),
     Record(Box<Draft>, reply::Sender<u64, NotAudited>),
     Change(Box<(Change, Draft)>, reply::Sender<u64, ChangeError>),
-    /// A call goes on as a task until then.
+    /// A call continues as a task until then.
     Continue(CallId, Box<str>, Timestamp),
     /// A task of a call of an earlier process has ended.
     EndTask(Box<(Box<str>, Completion)>),

@@ -341,13 +341,13 @@ impl Task {
     /// The call that created a task is recorded before the agent receives the task's result.
     async fn record(&self, admission: &Admission, result: &str, is_result: bool) {
         let Self { server, own, requester: (label, key) } = self;
-        let Some(mut heard) = TaskUpdate::of_answer(own, result, is_result) else { return };
+        let Some(mut update) = TaskUpdate::of_answer(own, result, is_result) else { return };
         let (tell, mut recorded) = mpsc::channel(1);
-        heard.recorded = Some(tell);
-        let ends = heard.result.is_some();
-        admission.task_updated((label, *key), server, own, &heard);
-        drop(heard);
-        // Nothing is ever sent: the channel closes when the last receiver of `heard` drops it.
+        update.recorded = Some(tell);
+        let ends = update.result.is_some();
+        admission.task_updated((label, *key), server, own, &update);
+        drop(update);
+        // Nothing is ever sent: the channel closes when the last receiver of `update` drops it.
         if ends && timeout(STORE_TIMEOUT, recorded.recv()).await.is_err() {
             tracing::error!("end of a task not recorded in time");
         }

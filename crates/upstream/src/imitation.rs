@@ -25,8 +25,8 @@ pub(crate) async fn is_imitation(
         CallSubject::Prompt(name) => (Kind::Prompts, name),
         _ => return false,
     };
-    let heard = &link.server().listed_names;
-    let listed = heard.lists(kind, name);
+    let names = &link.server().listed_names;
+    let listed = names.lists(kind, name);
     if listed == Some(true) {
         return false;
     }
@@ -34,13 +34,13 @@ pub(crate) async fn is_imitation(
     let is_odd = *fold(name) != **name;
     if listed.is_none() && (by_policy || is_odd) && !admission.refuses_name(context) {
         link.learn_list(kind).await;
-        if heard.lists(kind, name) == Some(true) {
+        if names.lists(kind, name) == Some(true) {
             return false;
         }
     }
-    let imitates = by_policy || heard.lists_folded(kind, name);
+    let imitates = by_policy || names.lists_folded(kind, name);
     // A list may have arrived since the first look, or arrives now.
-    imitates && !heard.knows(kind, name)
+    imitates && !names.knows(kind, name)
 }
 
 fn imitates_rule(context: &CallContext, kind: Kind, name: &str) -> bool {

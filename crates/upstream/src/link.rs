@@ -268,7 +268,12 @@ impl Link {
         tokio::spawn(async move {
             if let Err(failure) = me.ask(method, Some(&params), Clearance::Closed(closed)).await {
                 let why = failure.what(me.server.name());
-                tracing::debug!(server = me.server.name(), method, why, "a wish was not heard");
+                tracing::debug!(
+                    server = me.server.name(),
+                    method,
+                    why,
+                    "the server did not accept a request"
+                );
             }
         });
     }

@@ -130,7 +130,7 @@ impl Advertised {
 
     /// Whether it was fetched longer ago than `age`.
     pub fn is_older(&self, age: Duration, now: Instant) -> bool {
-        self.fetched.is_none_or(|heard| now.saturating_duration_since(heard) > age)
+        self.fetched.is_none_or(|fetched| now.saturating_duration_since(fetched) > age)
     }
 
     /// Whether capabilities and instructions are those of `before`.

@@ -142,36 +142,36 @@ mod tests {
 
     #[test]
     fn a_name_is_known_while_its_list_is_read() {
-        let heard = ListedNames::default();
-        heard.add(Kind::Tools, "echo", r#"{"name":"echo"}"#);
-        assert_eq!(heard.lists(Kind::Tools, "echo"), None, "the list is not read to its end");
-        assert!(heard.lists_folded(Kind::Tools, "echo") && heard.knows(Kind::Tools, "echo"));
-        assert!(!heard.knows(Kind::Tools, "Echo"));
+        let names = ListedNames::default();
+        names.add(Kind::Tools, "echo", r#"{"name":"echo"}"#);
+        assert_eq!(names.lists(Kind::Tools, "echo"), None, "the list is not read to its end");
+        assert!(names.lists_folded(Kind::Tools, "echo") && names.knows(Kind::Tools, "echo"));
+        assert!(!names.knows(Kind::Tools, "Echo"));
     }
 
     #[test]
     fn names_and_classes_are_learned_from_lists() {
-        let heard = ListedNames::default();
-        assert_eq!(heard.lists(Kind::Tools, "a"), None);
-        heard.learn(
+        let names = ListedNames::default();
+        assert_eq!(names.lists(Kind::Tools, "a"), None);
+        names.learn(
             Kind::Tools,
             r#"{"tools":[{"name":"get_a","annotations":{"destructiveHint":true}},{"name":"Read"},
                 {"name":"get_b","annotations":{"readOnlyHint":false}},
                 {"name":"drop","annotations":{"readOnlyHint":true,"destructiveHint":false}}]}"#,
         );
-        heard.learn(
+        names.learn(
             Kind::Tools,
             r#"{"tools":[{"name":"close_session"},{"name":"get_c","description":"Deletes c"}]}"#,
         );
-        assert_eq!(heard.class("close_session"), Some(Class::Other));
-        assert_eq!(heard.class("get_c"), Some(Class::Destructive));
-        assert_eq!(heard.lists(Kind::Tools, "get_a"), Some(true));
-        assert_eq!(heard.lists(Kind::Tools, "Get_a"), Some(false));
-        assert_eq!(heard.lists(Kind::Prompts, "get_a"), None);
+        assert_eq!(names.class("close_session"), Some(Class::Other));
+        assert_eq!(names.class("get_c"), Some(Class::Destructive));
+        assert_eq!(names.lists(Kind::Tools, "get_a"), Some(true));
+        assert_eq!(names.lists(Kind::Tools, "Get_a"), Some(false));
+        assert_eq!(names.lists(Kind::Prompts, "get_a"), None);
         for (name, expected) in
             [("GET_A ", true), ("read", true), ("ｒead", true), ("other", false)]
         {
-            assert_eq!(heard.lists_folded(Kind::Tools, name), expected, "{name}");
+            assert_eq!(names.lists_folded(Kind::Tools, name), expected, "{name}");
         }
         for (name, expected) in [
             ("get_a", Some(Class::Destructive)),
@@ -180,7 +180,7 @@ mod tests {
             ("drop", Some(Class::Destructive)),
             ("unlisted", None),
         ] {
-            assert_eq!(heard.class(name), expected, "{name}");
+            assert_eq!(names.class(name), expected, "{name}");
         }
     }
 }

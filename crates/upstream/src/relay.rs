@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_last_piece_waits_until_the_answer_was_heard() {
+    async fn the_last_piece_waits_until_the_answer_was_received() {
         let whole = ANSWER.concat().replace("17", r#""mine""#);
         let (relay_writer, relay_reader) = passing(size());
         let (outline, held) = relay_writer.finish().unwrap();
@@ -162,13 +162,13 @@ mod tests {
         held.release();
         assert_eq!(read(relay_reader).await, (whole.clone(), false));
 
-        let unheard = (whole.strip_suffix(ANSWER[2]).unwrap().to_owned(), true);
+        let unread = (whole.strip_suffix(ANSWER[2]).unwrap().to_owned(), true);
         let (relay_writer, relay_reader) = passing(size());
         drop(relay_writer.finish());
-        assert_eq!(read(relay_reader).await, unheard);
+        assert_eq!(read(relay_reader).await, unread);
         let (relay_writer, relay_reader) = passing(size());
         drop(relay_writer);
-        assert_eq!(read(relay_reader).await, unheard);
+        assert_eq!(read(relay_reader).await, unread);
     }
 
     #[tokio::test]

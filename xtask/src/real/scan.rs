@@ -47,7 +47,7 @@ pub(crate) fn scan() -> Result<()> {
     command.args(["scan", "-o", "json", "--force", "--config"]).arg(&config);
     let scanned = command.arg("--write").arg(&policy).stdin(Stdio::null()).output()?;
     ensure!(scanned.status.success(), "{}", String::from_utf8_lossy(&scanned.stderr));
-    let found: Value = serde_json::from_slice(&scanned.stdout).context("the output is no JSON")?;
+    let found: Value = serde_json::from_slice(&scanned.stdout).context("the output is not JSON")?;
     let mut tools = 0;
     for (server, tool, class) in SCANNED {
         tools += check(&found, *server, tool, class)?;

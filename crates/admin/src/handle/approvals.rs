@@ -110,7 +110,9 @@ pub(crate) async fn list(ask: Ask) -> Answer {
         None => None,
         Some(word) => Some(ApprovalState::parse(word).ok_or_else(|| {
             let known = ApprovalState::ALL.map(ApprovalState::as_str).join(", ");
-            Fault::bad_request(format!("`{word}` is not a state of an approval; the states are {known}"))
+            Fault::bad_request(format!(
+                "`{word}` is not a state of an approval; the states are {known}"
+            ))
         })?),
     };
     let limit = ask.query.number("limit")?.unwrap_or(PAGE).clamp(1, MAX_PAGE);

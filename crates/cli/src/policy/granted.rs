@@ -296,7 +296,7 @@ fn read(answer: &Value) -> anyhow::Result<(Explanation, Vec<LimitState>)> {
     };
     let amount = |item: &Value, key: &str| {
         let number = item.get(key).map(Value::to_string).unwrap_or_default();
-        Amount::parse(&number).map_err(|_| anyhow!("`{key}` is no amount"))
+        Amount::parse(&number).map_err(|_| anyhow!("`{key}` is not an amount"))
     };
     let limit = |item: &Value| {
         anyhow::Ok(LimitState {
@@ -324,6 +324,6 @@ fn effect(of: &Value) -> anyhow::Result<Effect> {
         "deny" => Ok(Effect::Deny),
         "hide" => Ok(Effect::Hide),
         "hold" => Ok(Effect::Hold),
-        _ => bail!("`{word}` is no effect"),
+        _ => bail!("`{word}` is not an effect"),
     }
 }

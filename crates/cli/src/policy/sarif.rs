@@ -4,26 +4,14 @@ use serde_json::{Value, json};
 use toolgate_policy::{Code, Problem, Severity};
 
 use super::check::Checked;
+use crate::sarif;
 
 /// The whole log: one run, every code as a rule, every problem as a result.
 pub(super) fn log(checked: &[Checked]) -> Value {
-    let results: Vec<Value> = checked
-        .iter()
-        .flat_map(|one| one.problems.iter().map(|problem| result(&one.source.file, problem)))
-        .collect();
-    json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": {
-                "name": "toolgate",
-                "version": env!("CARGO_PKG_VERSION"),
-                "rules": Code::ALL.iter().copied().map(rule).collect::<Vec<_>>(),
-            } },
-            "columnKind": "unicodeCodePoints",
-            "results": results,
-        }],
-    })
+    let results =
+        checked.iter().flat_map(|one| one.problems.iter().map(|it| result(&one.source.file, it)));
+    let rules: Vec<Value> = Code::ALL.iter().copied().map(rule).collect();
+    sarif::log(&rules, &results.collect::<Vec<_>>())
 }
 
 fn rule(code: Code) -> Value {

@@ -10,7 +10,7 @@ pub(super) fn text(report: &Report) -> String {
         out += &["\n## ", &cell(&server.name), "\n\n"].concat();
         match &server.tools {
             Err(why) => out += &["Cannot be scanned: ", &cell(&why.to_string()), "\n"].concat(),
-            Ok(tools) if tools.is_empty() => out += &format!("({})\n", report.nothing()),
+            Ok(tools) if tools.is_empty() => out += &["(", report.nothing(), ")\n"].concat(),
             Ok(tools) => {
                 out += "| tool | class | level | parameters | reason |\n|---|---|---|---|---|\n";
                 out.extend(tools.iter().map(row));

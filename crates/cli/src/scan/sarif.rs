@@ -4,26 +4,15 @@ use serde_json::{Value, json};
 use toolgate_catalog::{Class, Level};
 
 use super::report::{Report, ScannedTool};
+use crate::sarif;
 
 pub(super) fn log(report: &Report) -> Value {
     let tools = report.tools();
-    let results: Vec<Value> = tools
+    let results = tools
         .iter()
         .filter(|(_, tool)| tool.level() > Level::Low || tool.change.is_some())
-        .map(|(server, tool)| result(server, tool))
-        .collect();
-    json!({
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{
-            "tool": { "driver": {
-                "name": "toolgate",
-                "version": env!("CARGO_PKG_VERSION"),
-                "rules": Class::ALL.map(rule),
-            } },
-            "results": results,
-        }],
-    })
+        .map(|(server, tool)| result(server, tool));
+    sarif::log(&Class::ALL.map(rule), &results.collect::<Vec<_>>())
 }
 
 fn rule(class: Class) -> Value {

@@ -30,10 +30,11 @@ impl RemoteChannel {
         let mut backoff = FIRST_PAUSE;
         loop {
             let since = Instant::now();
-            let mut heard = false;
+            let mut received = false;
             match self.open(&position).await {
                 StreamOpening::Stream(body) => {
-                    heard = self.read_stream(Events::new(body, self.max_body), &mut position).await;
+                    received =
+                        self.read_stream(Events::new(body, self.max_body), &mut position).await;
                 }
                 StreamOpening::Later(why) => {
                     tracing::debug!(server = self.server, "server stream not opened: {why}");
@@ -43,7 +44,7 @@ impl RemoteChannel {
                     return;
                 }
             }
-            if heard || since.elapsed() > LONGEST_PAUSE {
+            if received || since.elapsed() > LONGEST_PAUSE {
                 backoff = FIRST_PAUSE;
                 sleep(position.pause()).await;
             } else {
@@ -55,20 +56,20 @@ impl RemoteChannel {
 
     /// Reads a stream to its end; returns whether an event arrived.
     async fn read_stream(&self, mut events: Events, position: &mut StreamPosition) -> bool {
-        let mut heard = false;
+        let mut received = false;
         loop {
             match events.next(position).await {
                 Ok(Some(item)) => {
-                    heard = true;
+                    received = true;
                     if let Item::Message(data) = item {
                         self.inbox.message(data);
                     }
                 }
-                Ok(None) => return heard,
+                Ok(None) => return received,
                 Err(error) => {
                     let why = self.read_error(&error);
                     tracing::debug!(server = self.server, "server stream broken: {why}");
-                    return heard;
+                    return received;
                 }
             }
         }

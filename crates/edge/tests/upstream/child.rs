@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use toolgate_edge::child::{ChildConnector, ChildSpec, inheritable};
 use toolgate_gateway::channel::{Channel, Connector, SendError};
 
-use crate::recorder::{Heard, Record, message, recorder, soon};
+use crate::recorder::{Received, Record, message, recorder, soon};
 
 fn script(text: &str) -> ChildSpec {
     ChildSpec { args: vec!["-c".to_owned(), text.to_owned()], ..ChildSpec::new("demo", "sh") }
@@ -222,7 +222,7 @@ async fn dropping_the_channel_ends_the_child() {
     tracker.close();
     soon(tracker.wait()).await;
     assert!(reaped(leader));
-    assert_eq!(record.now(), [Heard::Closed("closed by the gateway".to_owned())]);
+    assert_eq!(record.now(), [Received::Closed("closed by the gateway".to_owned())]);
 }
 
 #[test]
@@ -260,7 +260,7 @@ async fn the_environment_is_cleared() {
     };
     let (_channel, mut record, _) = connect(spec).await.unwrap();
     let mut seen = Vec::new();
-    while let Some(Heard::Message(line)) = record.next().await {
+    while let Some(Received::Message(line)) = record.next().await {
         seen.push(line);
     }
     seen.sort();

@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue};
 use toolgate_edge::remote::{Client, HttpTransport, RemoteConnector, RemoteSpec};
 use toolgate_gateway::channel::{Channel, Connector, RefusedStatus, SendError, StatusClass};
 
-use crate::recorder::{Heard, Record, message, notification, recorder, soon};
+use crate::recorder::{Received, Record, message, notification, recorder, soon};
 use crate::script::{Call, Script, connect, exchange, send};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#;
@@ -254,7 +254,7 @@ async fn closing_lets_the_stream_go_and_tells_nobody() {
         }
         drop(channel);
         stream.hung_up().await;
-        assert_eq!(record.next().await, None::<Heard>);
+        assert_eq!(record.next().await, None::<Received>);
         assert!(server.is_quiet());
     }
 }

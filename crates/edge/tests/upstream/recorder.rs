@@ -8,18 +8,18 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use toolgate_gateway::channel::{Inbox, Outbound, Progress};
 
-/// What an inbox heard.
+/// What an inbox received.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum Received {
     Message(String),
     Paused(Option<Duration>),
     Closed(String),
 }
 
 /// The reading end of an inbox.
-pub(crate) struct Record(mpsc::UnboundedReceiver<Heard>);
+pub(crate) struct Record(mpsc::UnboundedReceiver<Received>);
 
-struct Recorder(mpsc::UnboundedSender<Heard>);
+struct Recorder(mpsc::UnboundedSender<Received>);
 
 /// An inbox that takes every message with a `result` or an `error` for the answer.
 pub(crate) fn recorder() -> (Arc<dyn Inbox>, Record) {
@@ -29,26 +29,26 @@ pub(crate) fn recorder() -> (Arc<dyn Inbox>, Record) {
 
 impl Record {
     /// The next thing; `None` when nobody can speak any more.
-    pub(crate) async fn next(&mut self) -> Option<Heard> {
+    pub(crate) async fn next(&mut self) -> Option<Received> {
         soon(self.0.recv()).await
     }
 
     pub(crate) async fn message(&mut self) -> String {
         match self.next().await {
-            Some(Heard::Message(body)) => body,
-            other => panic!("expected a message, heard {other:?}"),
+            Some(Received::Message(body)) => body,
+            other => panic!("expected a message, received {other:?}"),
         }
     }
 
     pub(crate) async fn closed(&mut self) -> String {
         match self.next().await {
-            Some(Heard::Closed(why)) => why,
-            other => panic!("expected the end, heard {other:?}"),
+            Some(Received::Closed(why)) => why,
+            other => panic!("expected the end, received {other:?}"),
         }
     }
 
     /// What is there now, without waiting.
-    pub(crate) fn now(&mut self) -> Vec<Heard> {
+    pub(crate) fn now(&mut self) -> Vec<Received> {
         std::iter::from_fn(|| self.0.try_recv().ok()).collect()
     }
 }
@@ -57,23 +57,23 @@ impl Inbox for Recorder {
     fn message(&self, body: Bytes) -> Progress {
         let text = String::from_utf8(body.to_vec()).unwrap();
         let answer = text.contains("\"result\"") || text.contains("\"error\"");
-        self.hear(Heard::Message(text));
+        self.hear(Received::Message(text));
         if answer { Progress::Answered } else { Progress::Expecting }
     }
 
     fn paused(&self, retry: Option<Duration>) {
-        self.hear(Heard::Paused(retry));
+        self.hear(Received::Paused(retry));
     }
 
     fn closed(&self, why: &str) {
-        self.hear(Heard::Closed(why.to_owned()));
+        self.hear(Received::Closed(why.to_owned()));
     }
 }
 
 impl Recorder {
-    fn hear(&self, heard: Heard) {
+    fn hear(&self, received: Received) {
         // A test that is over does not listen any more.
-        drop(self.0.send(heard));
+        drop(self.0.send(received));
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use toolgate_edge::remote::{Client, RemoteConnector, RemoteSpec};
 use toolgate_gateway::channel::{Connector, SendError};
 
-use crate::recorder::{Heard, message, notification, recorder, soon};
+use crate::recorder::{Received, message, notification, recorder, soon};
 use crate::script::{Script, connect, exchange, reuses_connections, send};
 
 const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
@@ -107,8 +107,8 @@ async fn successes_without_a_message() {
         let (result, mut record) =
             exchange(&mut server, &channel, notification("{}"), answer).await;
         result.unwrap();
-        let heard = record.now();
-        assert_eq!(heard.len(), usize::from(body == other), "{heard:?}");
+        let received = record.now();
+        assert_eq!(received.len(), usize::from(body == other), "{received:?}");
     }
 }
 
@@ -261,5 +261,5 @@ async fn closing_ends_what_runs() {
     let after = channel.send(message("{}"), recorder().0).await;
     assert!(matches!(after, Err(SendError::NotSent(_))), "{after:?}");
     assert!(server.is_quiet(), "without a session there is nothing to delete");
-    assert_eq!(record.now(), Vec::<Heard>::new());
+    assert_eq!(record.now(), Vec::<Received>::new());
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toolgate_gateway::channel::SendError;
 
-use crate::recorder::{Heard, message, notification, soon};
+use crate::recorder::{Received, message, notification, soon};
 use crate::script::{Script, exchange, reuses_connections, send};
 
 const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
@@ -90,9 +90,9 @@ async fn a_stream_is_resumed_where_it_stopped() {
     soon(sending).await.unwrap().unwrap();
 
     let retry = Some(Duration::from_millis(1));
-    let message = |text: &str| Heard::Message(text.to_owned());
+    let message = |text: &str| Received::Message(text.to_owned());
     let expected =
-        [Heard::Paused(retry), message("{\"n\":1}"), Heard::Paused(retry), message(ANSWER)];
+        [Received::Paused(retry), message("{\"n\":1}"), Received::Paused(retry), message(ANSWER)];
     assert_eq!(record.now(), expected);
 }
 
@@ -179,7 +179,7 @@ async fn closing_ends_a_pause() {
     call.chunk("id: e1\nretry: 3600000\n\n").await;
     call.finish().await;
     let hour = Duration::from_hours(1);
-    assert_eq!(record.next().await, Some(Heard::Paused(Some(hour))));
+    assert_eq!(record.next().await, Some(Received::Paused(Some(hour))));
     soon(channel.close()).await;
     assert!(matches!(soon(sending).await.unwrap(), Err(SendError::Lost(_))));
 }

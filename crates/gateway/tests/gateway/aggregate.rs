@@ -79,7 +79,7 @@ async fn what_nobody_has_is_refused_and_nothing_is_sent() {
         let answer = result(&agent, &ask(method, params)).await;
         assert!(answer.starts_with(&format!(r#""error":{{"code":{code},"#)), "{method} {answer}");
     }
-    assert_eq!(auto_server.heard(), [] as [&str; 0]);
+    assert_eq!(auto_server.received(), [] as [&str; 0]);
     assert_eq!(result(&agent, &ask("ping", "{}")).await, r#""result":{}"#);
 }
 
@@ -98,7 +98,7 @@ async fn resources_are_read_and_watched_under_their_shown_names() {
     assert_eq!(listed, r#""result":{"resources":[{"uri":"files+demo://a","name":"a"}]}"#);
     let read = result(&agent, &ask("resources/read", r#"{"uri":"files+demo://a"}"#)).await;
     assert_eq!(read, r#""result":{"contents":[{"uri":"files+demo://a","text":"demo://a"}]}"#);
-    assert!(auto_server.heard().pop().unwrap().contains(r#""params":{"uri":"demo://a"}"#));
+    assert!(auto_server.received().pop().unwrap().contains(r#""params":{"uri":"demo://a"}"#));
     let linked = result(&agent, &call("files__t")).await;
     assert!(linked.contains(r#""uri":"files+demo://a""#), "{linked}");
     result(&agent, &ask("resources/subscribe", r#"{"uri":"files+demo://a"}"#)).await;
@@ -106,18 +106,18 @@ async fn resources_are_read_and_watched_under_their_shown_names() {
     let updated = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"files+demo://a","k":1.0}}"#;
     assert_eq!(general.message().await, updated);
     // A server that comes back is asked again.
-    auto_server.heard();
+    auto_server.received();
     auto_server.die(0);
     settle().await;
     result(&agent, &call("files__t")).await;
     settle().await;
-    let heard = auto_server.heard();
+    let received = auto_server.received();
     assert!(
-        heard
+        received
             .iter()
             .any(|body| body
                 .contains(r#""method":"resources/subscribe","params":{"uri":"demo://a"}"#)),
-        "{heard:?}"
+        "{received:?}"
     );
 }
 
@@ -144,8 +144,11 @@ async fn prompts_and_completions_go_where_their_names_say() {
     ];
     for (method, params, sent) in cases {
         assert!(result(&agent, &ask(method, params)).await.starts_with(r#""result""#));
-        let heard = auto_server.heard();
-        assert!(heard.last().unwrap().ends_with(&format!(r#""params":{sent}}}"#)), "{heard:?}");
+        let received = auto_server.received();
+        assert!(
+            received.last().unwrap().ends_with(&format!(r#""params":{sent}}}"#)),
+            "{received:?}"
+        );
     }
 }
 
@@ -175,7 +178,7 @@ async fn each_agent_answers_its_own_servers_question() {
     for (auto_server, agent) in [&one, &two].iter().zip(&agents) {
         let answer =
             format!(r#"{{"jsonrpc":"2.0","id":0,"result":{{"by":"{}"}}}}"#, agent.session.id());
-        assert_eq!(auto_server.heard().pop(), Some(answer));
+        assert_eq!(auto_server.received().pop(), Some(answer));
     }
 }
 
@@ -192,20 +195,20 @@ async fn every_server_is_told_the_log_level_also_when_it_comes_back() {
     let level = r#"{"level":"debug"}"#;
     assert_eq!(result(&agent, &ask("logging/setLevel", level)).await, r#""result":{}"#);
     settle().await;
-    let told = |heard: &[String]| {
-        heard
+    let told = |received: &[String]| {
+        received
             .iter()
             .filter(|body| {
                 body.ends_with(&format!(r#""method":"logging/setLevel","params":{level}}}"#))
             })
             .count()
     };
-    assert_eq!((told(&one.heard()), told(&two.heard())), (1, 1));
+    assert_eq!((told(&one.received()), told(&two.received())), (1, 1));
     one.die(0);
     settle().await;
     result(&agent, &call("one__a")).await;
     settle().await;
-    assert_eq!((told(&one.heard()), told(&two.heard())), (1, 0));
+    assert_eq!((told(&one.received()), told(&two.received())), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]

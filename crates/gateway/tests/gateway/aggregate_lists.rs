@@ -25,14 +25,14 @@ async fn lists_are_joined_in_the_configured_order_and_calls_find_their_server() 
     {
         let expected = r#""result":{"content":[{"type":"text","text":"1.0"}],"x":1e5}"#;
         assert_eq!(result(&agent, &call(name)).await, expected);
-        let heard = auto_server.heard();
-        let sent = heard.last().unwrap();
+        let received = auto_server.received();
+        let sent = received.last().unwrap();
         assert!(
             sent.contains(&format!(r#""params":{{"name":"{own}","arguments":{{"n":1.0}}}}"#)),
             "{sent}"
         );
     }
-    assert!(one.heard().is_empty() && two.heard().is_empty());
+    assert!(one.received().is_empty() && two.received().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -56,14 +56,14 @@ async fn of_equal_bare_names_the_first_server_has_it() {
     }
     for (name, auto_server) in [("a", &one), ("c__x", &three), ("b", &two)] {
         result(&agent, &call(name)).await;
-        assert_eq!(auto_server.heard().len(), 1, "{name}");
+        assert_eq!(auto_server.received().len(), 1, "{name}");
     }
     // A name with a server's prefix is that server's, whichever comes first.
     harness.apply([harness.played(settings("c"), &three), harness.played(bare("one"), &one)]);
     let other = harness.open_all(INITIALIZE).await;
     assert_eq!(tools(&other).await, "c__x a");
     result(&other, &call("c__x")).await;
-    assert_eq!(three.heard().len(), 1);
+    assert_eq!(three.received().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -65,7 +65,11 @@ async fn only_what_an_agent_session_follows_is_unsubscribed_and_never_for_others
             )
         };
         let ended = || {
-            auto_server.heard().iter().filter(|body| body.contains("resources/unsubscribe")).count()
+            auto_server
+                .received()
+                .iter()
+                .filter(|body| body.contains("resources/unsubscribe"))
+                .count()
         };
         one.ask(&ask("subscribe", "file:///tmp/a")).answer().await;
         for uri in
@@ -119,7 +123,7 @@ async fn headers_that_contradict_the_arguments_reach_no_server() {
         ];
         for (parameters, arguments, passes) in cases {
             let client = Client { parameters, ..client.clone() };
-            auto_server.heard();
+            auto_server.received();
             if passes {
                 let reply = client.ask(&call(arguments));
                 let sent = auto_server.waiting("tools/call").await;
@@ -130,7 +134,7 @@ async fn headers_that_contradict_the_arguments_reach_no_server() {
             } else {
                 let refusal = client.refusal(&call(arguments)).await;
                 assert!(refusal.starts_with("-32020 "), "{parameters:?} {arguments}: {refusal}");
-                assert!(!auto_server.heard().iter().any(|body| body.contains("tools/call")));
+                assert!(!auto_server.received().iter().any(|body| body.contains("tools/call")));
             }
         }
         // Headers on anything else go nowhere.
@@ -154,7 +158,7 @@ async fn headers_are_checked_before_anybody_has_listed_the_tools() {
         let answers =
             client.ask(&ask("tools/call", r#""name":"t","arguments":{"n":"v"}"#)).all().await;
         assert!(format!("{answers:?}").contains("-32020"), "{answers:?}");
-        assert!(!auto_server.heard().iter().any(|body| body.contains("tools/call")));
+        assert!(!auto_server.received().iter().any(|body| body.contains("tools/call")));
     }
 }
 

@@ -12,7 +12,7 @@ use crate::script::{Connect, Kind, Line, Peer, Script, Sent};
 pub(crate) struct AutoServer {
     script: Arc<Script>,
     results: Arc<Mutex<HashMap<String, String>>>,
-    heard: Arc<Mutex<Vec<String>>>,
+    received: Arc<Mutex<Vec<String>>>,
     waiting: Arc<Mutex<Vec<Sent>>>,
     /// Tells the newest of its lines what to say.
     voice: Arc<Mutex<Option<tokio::sync::mpsc::UnboundedSender<RawText>>>>,
@@ -55,7 +55,7 @@ impl AutoServer {
         let auto_server = Self {
             script: peer.connector(),
             results: Arc::default(),
-            heard: Arc::default(),
+            received: Arc::default(),
             waiting: Arc::default(),
             voice: Arc::default(),
         };
@@ -105,8 +105,8 @@ impl AutoServer {
     }
 
     /// Everything it was sent since this was last asked, but for lists.
-    pub(crate) fn heard(&self) -> Vec<String> {
-        std::mem::take(&mut *self.heard.lock())
+    pub(crate) fn received(&self) -> Vec<String> {
+        std::mem::take(&mut *self.received.lock())
     }
 
     /// The oldest request of this method that waits for its answer.
@@ -154,12 +154,12 @@ impl AutoServer {
             };
             let Some(sent) = sent else { return };
             if sent.part(&["method"]).is_none() {
-                self.heard.lock().push(sent.body.clone());
+                self.received.lock().push(sent.body.clone());
                 continue;
             }
             let method = sent.method();
             if !method.ends_with("/list") {
-                self.heard.lock().push(sent.body.clone());
+                self.received.lock().push(sent.body.clone());
             }
             let result = self.results.lock().get(&method).cloned();
             match (sent.part(&["id"]), result) {

@@ -59,33 +59,33 @@ fn no_sequence_of_messages_reaches_a_server_beyond_the_closed_list() {
     // Shown if the test fails.
     println!("TOOLGATE_SEED={seed} TOOLGATE_SEQUENCES={sequences}");
     for (force, sequences) in [(NOTHING, sequences), (FROZEN, sequences / 4)] {
-        let heard = run(force, seed, sequences);
-        assert_eq!(heard.beyond, Vec::<String>::new());
-        assert!(heard.open > sequences / 50, "hardly anything came through: {}", heard.open);
+        let received = run(force, seed, sequences);
+        assert_eq!(received.beyond, Vec::<String>::new());
+        assert!(received.open > sequences / 50, "hardly anything came through: {}", received.open);
     }
 }
 
 #[test]
 fn the_search_notices_what_a_policy_lets_through() {
-    let heard = run(ANYTHING, 7, 2_000);
+    let received = run(ANYTHING, 7, 2_000);
     for method in ["tools/call", "resources/read", "x/y"] {
-        let seen = heard.beyond.iter().any(|body| body.contains(method));
-        assert!(seen, "no `{method}` among {} messages", heard.beyond.len());
+        let seen = received.beyond.iter().any(|body| body.contains(method));
+        assert!(seen, "no `{method}` among {} messages", received.beyond.len());
     }
-    assert_eq!(heard.reached, SERVERS.map(|(name, ..)| name).into(), "not every server");
+    assert_eq!(received.reached, SERVERS.map(|(name, ..)| name).into(), "not every server");
 }
 
-/// What servers heard.
+/// What servers received.
 #[derive(Default)]
-struct Heard {
+struct Received {
     /// How many messages of the closed list.
     open: u64,
     beyond: Vec<String>,
-    /// The servers that heard something beyond it.
+    /// The servers that received something beyond it.
     reached: BTreeSet<&'static str>,
 }
 
-fn run(force: Force, seed: u64, sequences: u64) -> Heard {
+fn run(force: Force, seed: u64, sequences: u64) -> Received {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(search(force, seed, sequences))
@@ -115,7 +115,7 @@ fn enforce(harness: &Harness, (document, frozen): Force) {
     harness.test_admission.admission.set_access(access);
 }
 
-async fn search(force: Force, seed: u64, sequences: u64) -> Heard {
+async fn search(force: Force, seed: u64, sequences: u64) -> Received {
     let harness = Harness::new();
     let players = players();
     let servers = SERVERS.iter().zip(&players).map(|((name, _, is_shared, _), auto_server)| {
@@ -130,7 +130,7 @@ async fn search(force: Force, seed: u64, sequences: u64) -> Heard {
         sessions.push(open(&harness, endpoint, &request(INITIALIZE)).await.unwrap());
     }
     enforce(&harness, force);
-    let (mut dice, mut heard) = (Dice::new(seed), Heard::default());
+    let (mut dice, mut received) = (Dice::new(seed), Received::default());
     for sequence in 0..sequences {
         let place = dice.below(endpoints.len());
         for _ in 0..=dice.below(3) {
@@ -141,22 +141,22 @@ async fn search(force: Force, seed: u64, sequences: u64) -> Heard {
         }
         if sequence % 16 == 0 {
             settle().await;
-            listen_in(&players, &mut heard);
+            listen_in(&players, &mut received);
         }
     }
     settle().await;
-    listen_in(&players, &mut heard);
-    heard
+    listen_in(&players, &mut received);
+    received
 }
 
-fn listen_in(players: &[AutoServer], heard: &mut Heard) {
+fn listen_in(players: &[AutoServer], received: &mut Received) {
     for ((name, ..), auto_server) in SERVERS.iter().zip(players) {
-        for body in auto_server.heard() {
+        for body in auto_server.received() {
             if is_open(body.as_bytes()) {
-                heard.open += 1;
+                received.open += 1;
             } else {
-                heard.reached.insert(name);
-                heard.beyond.push(body);
+                received.reached.insert(name);
+                received.beyond.push(body);
             }
         }
     }

@@ -132,7 +132,7 @@ async fn an_answer_reaches_no_server_that_is_frozen_or_out_of_reach() {
         sent.say(ASKS);
         let question = call.message().await;
         let id = peek(&question, &["id"]).unwrap().unwrap();
-        auto_server.heard();
+        auto_server.received();
         let servers = out_of_reach.then(|| std::iter::once("other".to_owned()).collect());
         let policy = Some(policy(ALLOW));
         let local = Grant { label: "local".into(), policy, servers, ..Grant::default() };
@@ -144,10 +144,10 @@ async fn an_answer_reaches_no_server_that_is_frozen_or_out_of_reach() {
             .tell(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"action":"accept"}}}}"#))
             .await;
         settle().await;
-        let heard = auto_server.heard().join("\n");
+        let received = auto_server.received().join("\n");
         let is_free = !frozen && !out_of_reach;
-        assert_eq!(heard.contains("accept"), is_free, "{heard}");
-        assert!(heard.contains(r#""id":"q""#), "the server is not left waiting: {heard}");
+        assert_eq!(received.contains("accept"), is_free, "{received}");
+        assert!(received.contains(r#""id":"q""#), "the server is not left waiting: {received}");
     }
 }
 
@@ -209,12 +209,12 @@ async fn an_id_of_a_task_that_the_server_has_used_again_opens_nothing() {
         settle().await;
         // The server has been restarted and numbers its tasks anew.
         let new = after.ask(&call).answer().await;
-        auto_server.heard();
+        auto_server.received();
         for method in ["tasks/get", "tasks/cancel"] {
             let refused = before.ask(&about(&old, method)).answer().await;
             assert!(refused.contains("no such task"), "{refused}");
         }
-        assert!(auto_server.heard().is_empty(), "nothing reaches the server");
+        assert!(auto_server.received().is_empty(), "nothing reaches the server");
         let own = after.ask(&about(&new, "tasks/get")).answer().await;
         assert!(own.contains("completed"), "{own}");
     }
@@ -233,12 +233,12 @@ async fn a_method_on_tasks_that_the_protocol_does_not_define_reaches_own_tasks_a
     let delete = |id: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":2,"method":"tasks/delete","params":{{"taskId":{id}}}}}"#)
     };
-    auto_server.heard();
+    auto_server.received();
     for id in ["\"1\"", "\"2\""] {
         let refused = agent.ask(&delete(id)).answer().await;
         assert!(refused.contains("no such task"), "{refused}");
     }
-    assert!(auto_server.heard().is_empty());
+    assert!(auto_server.received().is_empty());
     agent.ask(&delete(shown)).answer().await;
-    assert!(auto_server.heard().join("\n").contains(r#""taskId":"1""#));
+    assert!(auto_server.received().join("\n").contains(r#""taskId":"1""#));
 }

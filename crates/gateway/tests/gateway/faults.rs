@@ -18,7 +18,7 @@ use crate::harness::{Counted, Harness, INITIALIZE, limits, settings};
 use crate::script::settle;
 use crate::test_admission::TestAdmission;
 
-/// What must come of a fault: what the agent hears, whether the server heard of the call, and the
+/// What must come of a fault: what the agent hears, whether the server received of the call, and the
 /// rows of it.
 struct Case {
     fault: Fault,
@@ -188,26 +188,26 @@ async fn check(case: &Case, policy: &str) -> Vec<String> {
         files.break_off();
         settle().await;
     }
-    files.heard();
+    files.received();
     plan.set(Some(fault));
     let answer = match catch_unwind(AssertUnwindSafe(|| agent.try_call(&call("bad", "{}")))) {
         Ok(Ok(call)) => crate::reply::Reply::of(&agent.session, call).answer().await,
         Ok(Err(refusal)) => format!(r#"{{"error":{{"code":{}}}}}"#, refusal.code),
         Err(_) => r#"{"error":{"code":"panicked"}}"#.to_owned(),
     };
-    expect("the agent heard", &told(&answer), case.told);
+    expect("the agent received", &told(&answer), case.told);
     plan.set(None);
     harness.test_admission.memory.set_broken(false);
 
     waiting.answer(r#"{"content":[]}"#);
-    expect("the neighbour heard", &told(&beside.answer().await), "answered");
+    expect("the neighbour received", &told(&beside.answer().await), "answered");
     // What was broken works again for the next call.
     files.set("tools/call", RESULT);
     let again = agent.ask(&call("bad", r#"{"again":1}"#)).answer().await;
     expect("the next call was", &told(&again), "answered");
 
-    let heard = files.heard();
-    let sent = heard.iter().filter(|body| body.contains("tools/call")).count();
+    let received = files.received();
+    let sent = received.iter().filter(|body| body.contains("tools/call")).count();
     expect("sent", &sent.to_string(), &(usize::from(case.sent) + 1).to_string());
     let of_bad = if case.rows.is_empty() { 0 } else { 2 };
     let rows = harness.test_admission.rows_by(of_bad + 4).await;

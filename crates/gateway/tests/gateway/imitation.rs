@@ -30,7 +30,7 @@ async fn called(agent: &Agent, name: &str) -> String {
 
 fn executed(auto_server: &AutoServer, method: &str) -> usize {
     let wanted = format!(r#""method":"{method}""#);
-    auto_server.heard().iter().filter(|body| body.contains(&wanted)).count()
+    auto_server.received().iter().filter(|body| body.contains(&wanted)).count()
 }
 
 const RULES: &str = "version: \"1\"\ndefault: allow\nhide: [delete_account]\ntools:\n  \"drop_*\": { action: deny }\n  ops/wipe: { action: deny }\nprompts: { hide: [\"secret_*\"] }\n";
@@ -43,7 +43,7 @@ async fn a_name_that_folds_to_a_listed_tool_or_a_rule_is_unknown() {
         if lists_first {
             agent.ask(&request("tools/list", "{}")).answer().await;
         }
-        auto_server.heard();
+        auto_server.received();
         for name in [
             "delete_account ",
             "DELETE_ACCOUNT",
@@ -72,7 +72,7 @@ async fn a_name_that_folds_to_a_listed_tool_or_a_rule_is_unknown() {
 async fn a_prompt_that_folds_to_a_rule_is_not_found() {
     let (harness, auto_server) = harness(RULES);
     let agent = harness.open("files", INITIALIZE).await.unwrap();
-    auto_server.heard();
+    auto_server.received();
     for name in ["secret_a", "SECRET_a", "secret_a\u{200b}", "ｓecret_a"] {
         let params = format!(r#"{{"name":{}}}"#, quote(name));
         let answer = agent.ask(&request("prompts/get", &params)).answer().await;
@@ -88,7 +88,7 @@ async fn a_hidden_resource_is_hidden_in_every_spelling() {
     let hide = "version: \"1\"\ndefault: allow\nresources: { hide: [\"file:///etc/*\"] }\n";
     let (harness, auto_server) = harness(hide);
     let agent = harness.open("files", INITIALIZE).await.unwrap();
-    auto_server.heard();
+    auto_server.received();
     for uri in [
         "file:///%65tc/passwd",
         "file:////etc/passwd",
@@ -111,15 +111,15 @@ async fn a_hidden_resource_is_hidden_in_every_spelling() {
             assert!(answer.contains(r#""error""#), "{method} {uri} {answer}");
         }
     }
-    let heard = auto_server.heard();
-    assert!(heard.iter().all(|body| !body.contains("passwd")), "{heard:?}");
+    let received = auto_server.received();
+    assert!(received.iter().all(|body| !body.contains("passwd")), "{received:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_a_section_the_default_closes_resources_and_prompts() {
     let (harness, auto_server) = harness("version: \"1\"\ndefault: deny\ntools: { read_a: {} }\n");
     let agent = harness.open("files", INITIALIZE).await.unwrap();
-    auto_server.heard();
+    auto_server.received();
     for (method, params) in
         [("resources/read", r#"{"uri":"file:///x"}"#), ("prompts/get", r#"{"name":"greet"}"#)]
     {

@@ -75,11 +75,11 @@ async fn no_grant_reaches_lists_or_hears_of_a_task_of_another() {
         let (mine, other) = (grant("mine", OPEN), grant("other", OPEN));
         let thief = open(&harness, &files(), &other).await;
         let owner = open(&harness, &files(), &mine).await;
-        let (mut heard, mut overheard) = (owner.listen(), thief.listen());
+        let (mut received, mut overheard) = (owner.listen(), thief.listen());
         let made = answer(&owner, CALL).await;
         let shown = part(&made, &["result", "task", "taskId"]);
         assert_ne!(shown, "t1");
-        auto_server.heard();
+        auto_server.received();
         for method in ["tasks/get", "tasks/result", "tasks/cancel", "tasks/update"] {
             for id in [shown.as_str(), "t1", ""] {
                 let refused = answer(&thief, &about(method, id)).await;
@@ -97,7 +97,7 @@ async fn no_grant_reaches_lists_or_hears_of_a_task_of_another() {
             let refused = answer(&thief, &call).await;
             assert!(refused.contains("-32602"), "{refused}");
         }
-        assert!(auto_server.heard().is_empty(), "nothing of it reaches the server");
+        assert!(auto_server.received().is_empty(), "nothing of it reaches the server");
         let list = answer(&thief, LIST).await;
         assert!(list.ends_with(r#""result":{"tasks":[],"x":1.0}}"#), "{list}");
         let list = answer(&owner, LIST).await;
@@ -113,7 +113,7 @@ async fn no_grant_reaches_lists_or_hears_of_a_task_of_another() {
         );
         let result = answer(&owner, &about("tasks/result", &shown)).await;
         assert!(result.contains(&format!(r#"related-task":{{"taskId":"{shown}"}}"#)), "{result}");
-        assert!(heard.so_far().await.is_empty() && overheard.so_far().await.is_empty());
+        assert!(received.so_far().await.is_empty() && overheard.so_far().await.is_empty());
     }
 }
 
@@ -123,7 +123,7 @@ async fn a_shared_server_tells_of_a_task_only_whoever_created_it() {
     harness.apply([harness.played(shared("files"), &auto_server)]);
     let owner = open(&harness, &files(), &grant("mine", OPEN)).await;
     let thief = open(&harness, &files(), &grant("other", OPEN)).await;
-    let (mut heard, mut overheard) = (owner.listen(), thief.listen());
+    let (mut received, mut overheard) = (owner.listen(), thief.listen());
     let shown = part(&answer(&owner, CALL).await, &["result", "task", "taskId"]);
     // The server gives the same id to the other while the task runs: it stays the first one's.
     let taken = answer(&thief, CALL).await;
@@ -139,7 +139,7 @@ async fn a_shared_server_tells_of_a_task_only_whoever_created_it() {
         auto_server.say(&format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{params}}}"#
         ));
-        let told = heard.so_far().await;
+        let told = received.so_far().await;
         assert!(
             told.len() == 1 && told[0].contains(&shown) && !told[0].contains("\"t1\""),
             "{told:?}"
@@ -148,7 +148,7 @@ async fn a_shared_server_tells_of_a_task_only_whoever_created_it() {
             r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{}}}"#,
             params.replace("t1", "t9")
         ));
-        assert!(heard.so_far().await.is_empty() && overheard.so_far().await.is_empty());
+        assert!(received.so_far().await.is_empty() && overheard.so_far().await.is_empty());
     }
 }
 
@@ -168,7 +168,7 @@ async fn a_call_is_in_flight_until_its_task_ends() {
     // It still runs, and errors of other requests do not end it.
     answer(&agent, &about("tasks/get", &shown)).await;
     assert!(!created(&answer(&agent, CALL).await));
-    // It ends by what is heard of it, in each of these ways.
+    // It ends by what is received of it, in each of these ways.
     auto_server.set("tasks/get", r#"{"taskId":"t1","status":"completed"}"#);
     answer(&agent, &about("tasks/get", &shown)).await;
     settle().await;
@@ -182,7 +182,7 @@ async fn a_call_is_in_flight_until_its_task_ends() {
     answer(&agent, &about("tasks/result", &shown)).await;
     settle().await;
     assert!(created(&answer(&agent, CALL).await), "tasks/result");
-    // Or because nothing is heard of it any more.
+    // Or because nothing is received of it any more.
     tokio::time::sleep(Duration::from_mins(61)).await;
     auto_server.set("tools/call", r#"{"task":{"taskId":"t1","status":"working","ttl":1}}"#);
     assert!(created(&answer(&agent, CALL).await), "no time was given");
@@ -259,7 +259,7 @@ async fn tasks_of_the_extension_are_followed_by_their_own_grant_alone() {
     let own = format!("\"{shown}\"");
     assert!(thief.refusal(&listen(&own)).await.contains("no such task"));
     let mut reply = client.ask(&listen(&own));
-    let heard = loop {
+    let received = loop {
         let sent = auto_server.waiting("subscriptions/listen").await;
         if sent.body.contains("taskIds") {
             break sent;
@@ -267,15 +267,15 @@ async fn tasks_of_the_extension_are_followed_by_their_own_grant_alone() {
         let agreed = r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{}}}"#;
         sent.say(agreed);
     };
-    assert_eq!(heard.part(&["params", "notifications", "taskIds"]), Some(r#"["t1"]"#));
-    heard.say(r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"taskIds":["t1"],"x":1}}}"#);
+    assert_eq!(received.part(&["params", "notifications", "taskIds"]), Some(r#"["t1"]"#));
+    received.say(r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"taskIds":["t1"],"x":1}}}"#);
     let agreed = reply.message().await;
     assert!(
         agreed.contains(&format!(r#""taskIds":["{shown}"]"#)) && !agreed.contains("\"x\""),
         "{agreed}"
     );
     for id in ["t1", "t2"] {
-        heard.say(&format!(r#"{{"jsonrpc":"2.0","method":"notifications/tasks","params":{{"taskId":"{id}","status":"working"}}}}"#));
+        received.say(&format!(r#"{{"jsonrpc":"2.0","method":"notifications/tasks","params":{{"taskId":"{id}","status":"working"}}}}"#));
     }
     let told = reply.so_far().await;
     assert!(told.len() == 1 && told[0].contains(&shown), "{told:?}");

@@ -99,7 +99,7 @@ async fn users(harness: &Harness) -> Vec<(&'static str, User<'_>)> {
 }
 
 fn calls(server: &AutoServer) -> usize {
-    server.heard().iter().filter(|body| body.contains("tools/call")).count()
+    server.received().iter().filter(|body| body.contains("tools/call")).count()
 }
 
 #[tokio::test(start_paused = true)]

@@ -58,7 +58,7 @@ pub(crate) const DENY: &str = "version: \"1\"\ndefault: deny\ntools:\n  read_a: 
 async fn what_a_policy_refuses_is_not_sent() {
     let (harness, auto_server) = harness(DENY);
     for (agent, prefix) in both(&harness).await {
-        auto_server.heard();
+        auto_server.received();
         let cases = [
             ("read_a", "sent"),
             ("delete_a", "policy_denied /tools/delete_a/action"),
@@ -72,9 +72,9 @@ async fn what_a_policy_refuses_is_not_sent() {
                 "{prefix}{name}"
             );
         }
-        let heard: Vec<_> =
-            auto_server.heard().into_iter().filter(|body| body.contains("tools/call")).collect();
-        assert_eq!(heard.len(), 1, "{heard:?}");
+        let received: Vec<_> =
+            auto_server.received().into_iter().filter(|body| body.contains("tools/call")).collect();
+        assert_eq!(received.len(), 1, "{received:?}");
         let refused = answer(&agent, &call(&format!("{prefix}delete_a"))).await;
         assert!(refused.contains(r#""text":"[POLICY DENIED] "#), "{refused}");
         assert!(refused.contains(r#""isError":true"#) && refused.contains(r#""call_id":""#));
@@ -89,7 +89,7 @@ async fn who_has_no_policy_may_nothing() {
     harness.test_admission.admission.set_access(access);
     let agent = harness.open("files", INITIALIZE).await.unwrap();
     assert_eq!(verdict(&agent, "read_a").await, "policy_denied (no policy)");
-    assert_eq!(auto_server.heard(), [] as [&str; 0]);
+    assert_eq!(auto_server.received(), [] as [&str; 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -120,7 +120,7 @@ async fn what_is_hidden_is_in_no_list_and_looks_like_what_is_not_there() {
         assert!(hidden.contains(r#""code":-32002"#) && !hidden.contains("POLICY"), "{hidden}");
         assert!(answer(&agent, &read("demo://open")).await.contains("contents"));
     }
-    assert!(!auto_server.heard().iter().any(|body| body.contains("secret\"")));
+    assert!(!auto_server.received().iter().any(|body| body.contains("secret\"")));
 }
 
 /// What a policy goes by must be a word, or a server might read one where the policy saw none.
@@ -155,7 +155,7 @@ async fn what_a_policy_cannot_read_goes_no_further() {
         ),
     ];
     for (agent, prefix) in both(&harness).await {
-        auto_server.heard();
+        auto_server.received();
         for (method, params, why) in cases {
             let params = params.replace("\"N\"", &format!("\"{prefix}read_a\""));
             let answered = match agent.try_call(&ask(method, &params)) {
@@ -167,12 +167,12 @@ async fn what_a_policy_cannot_read_goes_no_further() {
             let message = peek(&answered, &["error", "message"]).unwrap().unwrap_or_default();
             // On `/mcp` the way is found first, and that has words of its own.
             assert!(message.contains(why) || !prefix.is_empty(), "{prefix} {params}: {answered}");
-            assert_eq!(auto_server.heard(), [] as [&str; 0], "{prefix} {method} {params}");
+            assert_eq!(auto_server.received(), [] as [&str; 0], "{prefix} {method} {params}");
         }
         // Null stands for no arguments, and bytes pass as they came.
         let null = format!(r#"{{"name":"{prefix}read_a","arguments":null}}"#);
         assert!(answer(&agent, &ask("tools/call", &null)).await.contains("result"));
-        assert_eq!(auto_server.heard().len(), 1);
+        assert_eq!(auto_server.received().len(), 1);
     }
 }
 
@@ -248,7 +248,7 @@ async fn what_cannot_be_written_down_is_not_sent() {
     let refused = answer(&agent, &call("read_a")).await;
     assert!(refused.contains(r#""error_code":"not_audited""#), "{refused}");
     assert!(refused.contains("[NOT SENT]"));
-    assert_eq!(auto_server.heard(), [] as [&str; 0]);
+    assert_eq!(auto_server.received(), [] as [&str; 0]);
     harness.test_admission.memory.set_broken(false);
     assert_eq!(verdict(&agent, "read_a").await, "sent");
 }
@@ -291,13 +291,13 @@ async fn what_is_refused_is_not_followed_after_a_loss_either() {
         }
         let followed_after_a_loss = async || {
             settle().await;
-            auto_server.heard();
+            auto_server.received();
             auto_server.break_off();
             settle().await;
             assert_eq!(verdict(&agent, tool).await, "sent");
             settle().await;
-            let heard = auto_server.heard();
-            let asked = heard.iter().filter(|body| body.contains("resources/subscribe"));
+            let received = auto_server.received();
+            let asked = received.iter().filter(|body| body.contains("resources/subscribe"));
             asked
                 .filter_map(|body| peek(body, &["params", "uri"]).unwrap().map(str::to_owned))
                 .collect::<Vec<_>>()

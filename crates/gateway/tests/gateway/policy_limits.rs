@@ -10,7 +10,7 @@ async fn a_limit_of_n_admits_n_and_the_next_window_opens() {
         "version: \"1\"\ndefault: deny\ntools:\n  close: { action: allow, limits: [{ counter: close_rate, max: 3, window: minute, scope: grant }] }\n",
     );
     let agents = both(&harness).await;
-    auto_server.heard();
+    auto_server.received();
     let mut verdicts = Vec::new();
     for n in 0..5 {
         let (agent, prefix) = &agents[n % 2];
@@ -117,7 +117,7 @@ async fn a_call_without_arguments_is_one_call_in_every_spelling() {
         let answer = answer(&agent, &ask("tools/call", params)).await;
         assert_eq!(!answer.contains("policy_denied"), is_sent, "{params}: {answer}");
     }
-    let heard = auto_server.heard();
-    let calls = heard.iter().filter(|body| body.contains("tools/call")).count();
-    assert_eq!(calls, 2, "{heard:?}");
+    let received = auto_server.received();
+    let calls = received.iter().filter(|body| body.contains("tools/call")).count();
+    assert_eq!(calls, 2, "{received:?}");
 }

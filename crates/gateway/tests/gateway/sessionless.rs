@@ -228,14 +228,14 @@ async fn all_servers_are_seen_and_called_without_a_handshake() {
     let head = r#"{"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"my_permissions","#;
     let tail = r#"},{"name":"zed__read"},{"name":"abc__read"}]}}"#;
     assert!(list.starts_with(head) && list.ends_with(tail), "{list}");
-    one.heard();
+    one.received();
     let answer = client.ask(&ask_as("7", "tools/call", r#""name":"abc__read""#)).answer().await;
     assert_eq!(
         answer,
         r#"{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","content":[]}}"#
     );
-    assert!(one.heard().is_empty());
-    assert!(two.heard().iter().any(|body| body.contains(r#""name":"read""#)));
+    assert!(one.received().is_empty());
+    assert!(two.received().iter().any(|body| body.contains(r#""name":"read""#)));
     let unknown = client.ask(&ask("x/y", "")).all().await;
     assert!(matches!(&unknown[..], [Seen::Body(_, 404)]), "{unknown:?}");
 }
@@ -252,7 +252,7 @@ async fn policies_hold_for_these_clients_too() {
     let client = Client::of_files(&harness);
     let denied = client.ask(&ask("tools/call", r#""name":"delete""#)).answer().await;
     assert!(denied.contains(r#""resultType":"complete""#) && denied.contains("policy_denied"));
-    assert!(!auto_server.heard().iter().any(|body| body.contains("tools/call")));
+    assert!(!auto_server.received().iter().any(|body| body.contains("tools/call")));
     let rows = harness.test_admission.rows_by(1).await;
     assert_eq!(rows[0].draft.via.as_deref(), Some("/mcp/files"));
 }

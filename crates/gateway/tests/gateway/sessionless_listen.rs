@@ -102,7 +102,7 @@ async fn resources_are_followed_for_as_long_as_anybody_listens() {
             let uris: Vec<_> = names.iter().map(|name| format!("\"{prefix}{name}\"")).collect();
             format!(r#"{{"resourceSubscriptions":[{}]}}"#, uris.join(","))
         };
-        auto_server.heard();
+        auto_server.received();
         let mut one = client.ask(&listen("1", &filter(&["a:b", "secret:x", "a:c"])));
         assert_eq!(one.message().await, acknowledged("1", &filter(&["a:b", "a:c"])));
         let mut two = client.ask(&listen("2", &filter(&["a:b"])));
@@ -112,16 +112,16 @@ async fn resources_are_followed_for_as_long_as_anybody_listens() {
                 r#"{{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{{"uri":"{uri}"}}}}"#
             ));
         }
-        let heard = |seen: Vec<String>| -> Vec<String> {
+        let received = |seen: Vec<String>| -> Vec<String> {
             let uri = |body: &String| peek(body, &["params", "uri"]).unwrap().unwrap().to_owned();
             seen.iter().map(uri).collect()
         };
         let shown = |name: &str| format!("\"{prefix}{name}\"");
-        assert_eq!(heard(one.so_far().await), [shown("a:b"), shown("a:c")]);
-        assert_eq!(heard(two.so_far().await), [shown("a:b")]);
+        assert_eq!(received(one.so_far().await), [shown("a:b"), shown("a:c")]);
+        assert_eq!(received(two.so_far().await), [shown("a:b")]);
         let unsubscribed = || {
-            let heard = auto_server.heard();
-            let of = heard.iter().filter(|body| body.contains("resources/unsubscribe"));
+            let received = auto_server.received();
+            let of = received.iter().filter(|body| body.contains("resources/unsubscribe"));
             of.map(|body| peek(body, &["params", "uri"]).unwrap().unwrap().to_owned())
                 .collect::<Vec<_>>()
         };

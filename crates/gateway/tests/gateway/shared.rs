@@ -291,8 +291,8 @@ async fn what_agents_follow_is_renewed_after_a_loss() {
     assert_eq!(asked, [r#""file:///a""#, r#""file:///b""#]);
     assert!(again.rest().await.is_empty());
     let (mut first, mut second) = (one.listen(), two.listen());
-    for (uri, heard) in [("a", [1, 1]), ("b", [0, 1])] {
+    for (uri, received) in [("a", [1, 1]), ("b", [0, 1])] {
         again.say(&note("resources/updated", &format!(r#"{{"uri":"file:///{uri}"}}"#)));
-        assert_eq!([first.so_far().await.len(), second.so_far().await.len()], heard, "{uri}");
+        assert_eq!([first.so_far().await.len(), second.so_far().await.len()], received, "{uri}");
     }
 }

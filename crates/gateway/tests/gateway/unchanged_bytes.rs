@@ -51,7 +51,7 @@ fn value() -> impl Strategy<Value = String> {
     })
 }
 
-/// An object with members that have never been heard of, each key once.
+/// An object with members that have never been received of, each key once.
 fn object(
     prefix: &'static str,
     value: impl Strategy<Value = String>,

@@ -82,6 +82,6 @@ fn only_those_who_are_asked_may_answer() {
         let answer = question(approvers).may_answer(who, Some("desk"), four_eyes, people);
         assert_eq!(answer.is_ok(), allowed, "{approvers:?} {} {four_eyes:?} {people}", who.name);
     }
-    let nobody = Question { nobody: true, ..question(&[]) };
-    assert_eq!(nobody.may_answer(admin, None, off, 1), Err(MayNotAnswer::Nobody));
+    let no_common_group = Question { no_common_group: true, ..question(&[]) };
+    assert_eq!(no_common_group.may_answer(admin, None, off, 1), Err(MayNotAnswer::NoCommonGroup));
 }

@@ -93,7 +93,7 @@ pub(super) fn merge_holds(holds: &[(&Approve, Arc<str>, bool)]) -> Option<Hold> 
         wait: first.wait,
         expires: first.expires,
         approvers: first.approvers.clone(),
-        nobody: false,
+        no_common_group: false,
         people: first.people,
         note: first.note.clone(),
     };
@@ -102,11 +102,11 @@ pub(super) fn merge_holds(holds: &[(&Approve, Arc<str>, bool)]) -> Option<Hold> 
         hold.expires = hold.expires.min(next.expires);
         hold.people = hold.people.max(next.people);
         hold.note = hold.note.or_else(|| next.note.clone());
-        if hold.approvers.is_empty() && !hold.nobody {
+        if hold.approvers.is_empty() && !hold.no_common_group {
             hold.approvers.clone_from(&next.approvers);
         } else if !next.approvers.is_empty() {
             hold.approvers.retain(|group| next.approvers.contains(group));
-            hold.nobody = hold.approvers.is_empty();
+            hold.no_common_group = hold.approvers.is_empty();
         }
     }
     Some(hold)

@@ -82,8 +82,8 @@ impl<B: Backend> Writer<B> {
 
     /// Writes what a close requires, when the last handle is dropped.
     pub(super) fn close(&mut self) {
-        let (now, nobody) = (self.memory.now, futures_channel::oneshot::channel().0);
-        drop(self.write(vec![Job::Close(now, channel().1, nobody)]));
+        let (now, unanswered) = (self.memory.now, futures_channel::oneshot::channel().0);
+        drop(self.write(vec![Job::Close(now, channel().1, unanswered)]));
     }
 
     /// Whether writing a call inline is faster than waking a thread: the commit waits for nothing,

@@ -93,8 +93,8 @@ impl Link {
     pub(super) fn open_change_stream(&self) {
         let Some(up) = self.up.load_full().filter(|up| up.era == Era::Sessionless) else { return };
         let mut state = self.changes.0.lock();
-        let is_heard = |stream: &Stream| stream.epoch == up.epoch && !stream.over.is_cancelled();
-        if !state.current.as_ref().is_some_and(is_heard) && self.filter(&state) != NOTHING {
+        let is_current = |stream: &Stream| stream.epoch == up.epoch && !stream.over.is_cancelled();
+        if !state.current.as_ref().is_some_and(is_current) && self.filter(&state) != NOTHING {
             self.open_stream(&mut state, &up);
         }
     }
@@ -296,15 +296,15 @@ async fn keep(link: Weak<Link>, stream: Stream, params: String) {
     let mut pause = FIRST_PAUSE;
     while let Some(listening) = link.upgrade().and_then(|link| link.prepare(&stream, &params)) {
         let number = listening.number;
-        let heard = stream.over.run_until_cancelled(listening.read_to_end()).await;
+        let ended = stream.over.run_until_cancelled(listening.read_to_end()).await;
         let Some(here) = link.upgrade() else { return };
         drop(here.waiting.take(number));
-        let Some(heard) = heard else {
+        let Some(ended) = ended else {
             return here.end_listening(number).await;
         };
         drop(here);
         // A server that does not support this answers with an error at once.
-        if heard.is_ok_and(|answer| error_in(&answer).is_some()) {
+        if ended.is_ok_and(|answer| error_in(&answer).is_some()) {
             break;
         }
         tokio::select! {

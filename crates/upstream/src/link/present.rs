@@ -128,10 +128,10 @@ impl Link {
         });
         if !waiting.held
             && let Role::Task { own, .. } = &waiting.role
-            && let Some(heard) = answer.heard(result)
+            && let Some(update) = answer.update(result)
         {
             let who = (&*session.grant().label, session.key());
-            session.admission().task_updated(who, self.server.name(), own, &heard);
+            session.admission().task_updated(who, self.server.name(), own, &update);
         }
         Ok((shown.result, made))
     }

@@ -68,7 +68,7 @@ impl TaskAnswer<'_> {
     }
 
     /// What an answer about a task reports of its call.
-    pub(crate) fn heard(&self, answer: &str) -> Option<TaskUpdate> {
+    pub(crate) fn update(&self, answer: &str) -> Option<TaskUpdate> {
         let Role::Task { own, result } = self.role else { return None };
         TaskUpdate::of_answer(own, answer, *result)
     }
@@ -93,12 +93,12 @@ impl TaskAnswer<'_> {
         let (raw, own, task) = named.map_err(|task| NotShown::unfollowed(WhyNot::NoId, task))?;
         let label = &self.session.grant().label;
         let (key, book) = (self.session.key(), &self.session.admission().tasks);
-        let heard = book.create(label, (self.server, &own), key, self.watched, self.shared);
-        let heard = heard.map_err(|why| match why {
+        let update = book.create(label, (self.server, &own), key, self.watched, self.shared);
+        let update = update.map_err(|why| match why {
             NotFollowed::Taken => NotShown::unfollowed(WhyNot::NotYours, task),
             NotFollowed::Full => NotShown::unfollowed(WhyNot::TooMany, task),
         })?;
-        let made = Some(Box::new(made(Some((own.clone(), heard)), task)));
+        let made = Some(Box::new(made(Some((own.clone(), update)), task)));
         let Some(shown) = shown_id(self.session, self.server, &own) else {
             return Err(NotShown { why: WhyNot::NotYours, made });
         };
@@ -165,7 +165,7 @@ pub(crate) struct TaskMessage<'a> {
     raw: &'a str,
     pub(crate) own: String,
     /// The reported state of the task.
-    pub(crate) heard: Option<TaskUpdate>,
+    pub(crate) update: Option<TaskUpdate>,
 }
 
 impl<'a> TaskMessage<'a> {
@@ -176,7 +176,7 @@ impl<'a> TaskMessage<'a> {
         let raw = if tells { peek(params, &["taskId"]) } else { peek(params, &RELATED) };
         let raw = raw.ok().flatten()?;
         let own = text(raw)?.into_owned();
-        Some(Self { raw, own, heard: tells.then(|| TaskUpdate::of(params)) })
+        Some(Self { raw, own, update: tells.then(|| TaskUpdate::of(params)) })
     }
 
     /// Whether the grant of `session` owns the task.

@@ -71,7 +71,7 @@ pub(crate) async fn call(visit: Visit) -> Outcome {
     let path = format!("/tools/{}/{}", part(visit.param("server")), part(visit.param("tool")));
     let detail: Detail = visit.get(&format!("/api/v1{path}")).await?;
     let tried = match arguments(&visit, &detail.definition) {
-        Err(name) => Tried::failed(visit.trv("try-not-json", &name)),
+        Err(NotJson(name)) => Tried::failed(visit.trv("try-not-json", &name)),
         Ok(arguments) => {
             let body = json!({ "grant": visit.form.text("grant"), "arguments": arguments });
             match visit.send(&Method::POST, &format!("/api/v1{path}/call"), &body).await {
@@ -87,8 +87,11 @@ pub(crate) async fn call(visit: Visit) -> Outcome {
     render(&visit, Some(tried)).await
 }
 
-/// The arguments that the form describes; the name of the field that is not valid JSON.
-fn arguments(visit: &Visit, definition: &Value) -> Result<Value, String> {
+/// The argument whose field is not valid JSON.
+struct NotJson(String);
+
+/// The arguments that the form describes.
+fn arguments(visit: &Visit, definition: &Value) -> Result<Value, NotJson> {
     let mut arguments = Map::new();
     for parameter in parameters(definition, visit) {
         let text = visit.form.raw(&parameter.field);
@@ -99,7 +102,7 @@ fn arguments(visit: &Visit, definition: &Value) -> Result<Value, String> {
         let value = match parameter.kind.as_str() {
             "string" => Value::from(text),
             "choice" => choice(definition, &name, text),
-            _ => serde_json::from_str(text).map_err(|_| name.clone())?,
+            _ => serde_json::from_str(text).map_err(|_| NotJson(name.clone()))?,
         };
         arguments.insert(name, value);
     }

@@ -102,8 +102,8 @@ impl<'a> Inbound<'a> {
             match self.ear.take(&mut bytes) {
                 Ok(None) => break Next::More,
                 Ok(Some(WebSocketMessage::Close)) => break self.peer_closed(),
-                Ok(Some(heard)) => {
-                    if let Some(pause) = self.pass(heard) {
+                Ok(Some(message)) => {
+                    if let Some(pause) = self.pass(message) {
                         break Next::Wait(pause);
                     }
                 }
@@ -122,9 +122,9 @@ impl<'a> Inbound<'a> {
     }
 
     /// Passes a message to the driver; how long to wait before more is read.
-    fn pass(&mut self, heard: WebSocketMessage) -> Option<Duration> {
+    fn pass(&mut self, message: WebSocketMessage) -> Option<Duration> {
         let (driver, socket) = (self.driver, self.socket);
-        let bytes = match heard {
+        let bytes = match message {
             WebSocketMessage::Text(text) => {
                 if driver.receive_text(socket, &text) {
                     return None;

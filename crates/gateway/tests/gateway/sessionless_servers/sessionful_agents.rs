@@ -129,7 +129,7 @@ async fn older_agents_hear_changes_over_one_stream() {
     for kind in [Kind::Child, Kind::Http] {
         let (harness, mut peer) = modern(kind);
         let (agent, mut line) = older(&harness, &mut peer).await;
-        let mut heard = agent.listen();
+        let mut received = agent.listen();
         let sent = line.next().await;
         assert_eq!(sent.method(), "subscriptions/listen");
         assert_eq!(sent.part(&["params", "notifications"]), Some(r#"{"toolsListChanged":true}"#));
@@ -146,7 +146,7 @@ async fn older_agents_hear_changes_over_one_stream() {
         ));
         sent.say(&tagged(&sent, "tools/list_changed", ""));
         assert_eq!(
-            heard.so_far().await,
+            received.so_far().await,
             [
                 r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{}}}"#
             ]
@@ -179,8 +179,8 @@ async fn older_agents_hear_changes_over_one_stream() {
             }
         }
         second.say(&tagged(&second, "resources/updated", r#""uri":"a:b","#));
-        let heard = heard.so_far().await;
-        assert!(heard[0].contains(r#""uri":"a:b""#) && !heard[0].contains("subscriptionId"));
+        let received = received.so_far().await;
+        assert!(received[0].contains(r#""uri":"a:b""#) && !received[0].contains("subscriptionId"));
         let refused = agent.ask(&subscribe("a:c"));
         let third = called(&mut line).await;
         third.say(&tagged(

@@ -424,7 +424,7 @@ fn check(step: &Step, verdict: &Verdict) -> Result<(), String> {
                 h.wait.map_or(0, Window::as_seconds),
                 h.expires.as_seconds(),
                 h.approvers.join(","),
-                if h.nobody { " nobody" } else { "" }
+                if h.no_common_group { " nobody" } else { "" }
             )
         });
         if &got != wanted {

@@ -100,9 +100,9 @@ impl TaskStream {
         };
         let named = TaskMessage::of(&told.method, told.params);
         let Some(named) = named.filter(|named| named.is_of(&session, &self.server)) else { return };
-        let Some(heard) = &named.heard else { return };
+        let Some(update) = &named.update else { return };
         let who = (&*session.grant().label, session.key());
-        session.admission().task_updated(who, &self.server, &named.own, heard);
+        session.admission().task_updated(who, &self.server, &named.own, update);
         let Some((id, shown)) = named.change(&session, &self.server) else { return };
         let tag = peek(raw, &["params", "_meta", key::SUBSCRIPTION_ID]).ok().flatten();
         let mut changes = vec![(id, shown.as_str())];
@@ -173,12 +173,12 @@ async fn keep(link: Weak<Link>, more: Arc<TaskStream>) {
         drop(here);
         if let Some(listening) = listening {
             let number = listening.number;
-            let heard = more.over.run_until_cancelled(listening.read_to_end()).await;
+            let ended = more.over.run_until_cancelled(listening.read_to_end()).await;
             let Some(here) = link.upgrade() else { return };
             drop(here.waiting.take(number));
             here.changes.0.lock().more.remove(&number);
-            let Some(heard) = heard else { return here.end_listening(number).await };
-            if heard.is_ok_and(|answer| error_in(&answer).is_some()) {
+            let Some(ended) = ended else { return here.end_listening(number).await };
+            if ended.is_ok_and(|answer| error_in(&answer).is_some()) {
                 break;
             }
         }

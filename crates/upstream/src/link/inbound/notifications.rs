@@ -80,9 +80,9 @@ impl Link {
         let server = self.server.name();
         let mut told = false;
         for session in sessions.iter().filter(|session| named.is_of(*session, server)) {
-            if let Some(heard) = &named.heard {
+            if let Some(update) = &named.update {
                 let who = (&*session.grant().label, session.key());
-                session.admission().task_updated(who, server, &named.own, heard);
+                session.admission().task_updated(who, server, &named.own, update);
             }
             let Some((raw, shown)) = named.change(session, server) else { continue };
             let is_one = session.sees_one_server() && !self.is_shared();
