@@ -44,6 +44,26 @@ const PHRASES: &[&str] = &[
     "explicitly asked",
     "explicitly asks",
     "never call this without",
+    "without the user's",
+    "with the user's consent",
+    "with user consent",
+    "without user consent",
+    "requires user consent",
+    "confirmation from the user",
+    "approval from the user",
+    "permission from the user",
+    "approval of the user",
+    "get user approval",
+    "get user confirmation",
+    "user's approval",
+    "user's confirmation",
+    "approved by a human",
+    "approved by a person",
+    "approved by the user",
+    "confirmed by the user",
+    "human confirmation",
+    "ask before calling",
+    "ask before using",
     "do not use without",
     "do not call without",
     "собственной инициативе",
@@ -64,12 +84,22 @@ const PHRASES: &[&str] = &[
     "с разрешения человека",
     "без явной просьбы",
     "без явного запроса",
+    "без подтверждения",
+    "после подтверждения",
+    "только с подтверждением",
+    "только с согласия",
+    "только с разрешения",
+    "не вызывайте самостоятельно",
+    "не вызывай самостоятельно",
+    "не вызывать самостоятельно",
 ];
 
 /// Whether a text in lower case asks for a person.
 pub(crate) fn asks_for_person(text: &str) -> bool {
     // Nearly every phrase holds one of these; most texts hold none.
-    const MARKS: [&str; 9] = [
+    const MARKS: [&str; 11] = [
+        "without",
+        "ask before",
         "initiative",
         "asked",
         "unless",
@@ -97,6 +127,11 @@ mod tests {
             "не вызывайте по собственной инициативе",
             "ask the user before you call it",
             "this requires human approval",
+            "deletes the order. do not call without permission.",
+            "never call this without a ticket",
+            "must be approved by a person",
+            "ask before calling it",
+            "закрывает сеанс. не вызывать без подтверждения.",
         ] {
             assert!(asks_for_person(text), "{text}");
         }
