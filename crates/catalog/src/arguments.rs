@@ -64,6 +64,8 @@ struct Traits {
     recipient: bool,
     operation: bool,
     destroys: Option<Class>,
+    /// What it removes is a part of a result, if the tool reads.
+    of_result: bool,
 }
 
 impl Traits {
@@ -87,6 +89,9 @@ impl Traits {
         if is_switch && is_guard(&words) {
             traits.destroys = None;
         }
+        let removes = words.get(0).is_some_and(|word| matches!(word, "remove" | "strip" | "drop"));
+        traits.of_result =
+            removes && words.iter().skip(1).any(|word| nouns(word).has(Nouns::MARKUP));
         traits
     }
 
@@ -157,7 +162,10 @@ impl ArgumentFinding {
             self.query = true;
             self.signal(What::TakesQuery, name, 5);
         }
-        if let Some(class) = traits.destroys {
+        if let Some(class) = traits.destroys.filter(|_| traits.of_result) {
+            self.signal(What::Switch(class), name, 0);
+            self.raise_if_writing(class);
+        } else if let Some(class) = traits.destroys {
             self.raise(What::Switch(class), class, name, 6);
         }
         if traits.operation || is_operation_list(argument) {

@@ -103,6 +103,17 @@ fn russian(word: &str) -> Option<Verb> {
     Some(Verb { base, class, kind, form: russian::form(word) })
 }
 
+/// Whether a verb with this object buys or sells: `place_stock_order`, `close_position`.
+pub(crate) fn trades(verb: &str, head: Nouns, all: Nouns) -> bool {
+    let orders = matches!(
+        verb,
+        "place" | "submit" | "send" | "create" | "replace" | "modify" | "execute" | "cancel"
+    );
+    (orders && head.has(Nouns::ORDER) && all.has(Nouns::TRADED))
+        || (matches!(verb, "close" | "open") && head.has(Nouns::POSITION))
+        || (verb == "exercise" && all.has(Nouns::TRADED))
+}
+
 /// `deletes`, `copies`, `pushes`.
 fn third(base: &str) -> String {
     let stem = base.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));

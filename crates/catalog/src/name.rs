@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use toolgate_json::{compatible, fold};
 
 use crate::class::Class;
-use crate::lexicon::{Form, Kind, Nouns, Verb, nouns, verb};
+use crate::lexicon::{Form, Kind, Nouns, Verb, nouns, trades, verb};
 use crate::signal::What;
 use crate::words::{Capitals, Words, has_capital_runs};
 
@@ -163,7 +163,8 @@ impl NameFinding {
         match lead.class {
             Class::Read => self.judge_reading(lead, &object, at, weight),
             class => {
-                if object.is_money() && class != Class::Financial {
+                let is_trade = trades(lead.base, object.head, object.all);
+                if (object.is_money() || is_trade) && class != Class::Financial {
                     self.raise(What::Money(lead.base), Class::Financial, 9);
                 }
                 if object.all.has(Nouns::RECIPE) {
@@ -174,9 +175,9 @@ impl NameFinding {
             }
         }
         self.lead = Some(lead.base);
-        self.is_vague = lead.kind == Kind::Vague && !object.is_money();
-        self.may_be_noun =
-            lead.kind == Kind::Both && lead.class == Class::Write && !object.is_money();
+        let is_money = self.class == Some(Class::Financial);
+        self.is_vague = lead.kind == Kind::Vague && !is_money;
+        self.may_be_noun = lead.kind == Kind::Both && lead.class == Class::Write && !is_money;
         let rest = words.len().saturating_sub(at + 1);
         self.is_generic = at == 0 && (rest == 0 || rest == object.generic);
     }
@@ -187,6 +188,8 @@ impl NameFinding {
             && (object.all.has(Nouns::DATABASE) || self.has_before(at, Nouns::DATABASE));
         if asks {
             self.raise(What::AnyQuery, Class::Execute, 5);
+        } else if lead.base == "select" && object.head.has(Nouns::ELEMENT) {
+            self.raise(What::Verb(lead.base, Class::Write), Class::Write, weight);
         } else {
             self.raise(What::Verb(lead.base, Class::Read), Class::Read, weight);
         }

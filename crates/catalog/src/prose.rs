@@ -10,7 +10,7 @@
 use smallvec::SmallVec;
 
 use crate::class::Class;
-use crate::lexicon::{Form, Kind, Nouns, Verb, nouns, verb};
+use crate::lexicon::{Form, Kind, Nouns, Verb, nouns, trades, verb};
 use crate::prose_words::{Token, Tokens};
 use crate::signal::What;
 
@@ -88,6 +88,8 @@ struct Reader {
 #[derive(Clone, Copy, Debug, Default)]
 struct Phrase {
     open: bool,
+    /// Whether its verb follows one for reading at once: `retrieves and formats`.
+    shows: bool,
     head: Nouns,
     all: Nouns,
 }
@@ -186,7 +188,9 @@ impl Reader {
         if self.negated > 0 {
             self.found.signals.push((What::Negated(verb.base), 0));
         } else {
-            self.phrase = Phrase { open: true, ..Phrase::default() };
+            let reads = |(last, direct): &(Verb, bool)| *direct && last.class == Class::Read;
+            let shows = verb.base == "format" && self.last.as_ref().is_some_and(reads);
+            self.phrase = Phrase { open: true, shows, ..Phrase::default() };
             self.last = Some((verb, true));
         }
         self.expects = false;
@@ -229,7 +233,13 @@ impl Reader {
             return;
         }
         let Some((verb, _)) = self.last else { return };
-        let (what, class) = self.phrase.judge(verb);
+        let (what, class) = match self.phrase.judge(verb) {
+            // What is read and formatted is a result, unless it is a disk.
+            _ if self.phrase.shows && !self.phrase.all.has(Nouns::MEDIUM) => {
+                (What::Verb(verb.base, Class::Read), Class::Read)
+            }
+            judged => judged,
+        };
         // Later sentences instruct as often as they describe: `Set limit to 10.`
         let describes = self.sentence == 0
             || verb.form == Form::Third
@@ -244,7 +254,9 @@ impl Reader {
         let was_vague = self.found.is_vague || self.found.class.is_none();
         self.found.is_vague = was_vague && verb.kind == Kind::Vague && class == Class::Write;
         let was_noun = self.found.may_be_noun || self.found.class.is_none();
-        self.found.may_be_noun = was_noun && verb.kind == Kind::Both && class == Class::Write;
+        self.found.may_be_noun = was_noun
+            && verb.kind == Kind::Both
+            && (verb.class, class) == (Class::Write, Class::Write);
         self.vote(what, class, if self.sentence == 0 { 8 } else { 5 });
     }
 
@@ -280,8 +292,13 @@ impl Phrase {
             Class::Financial if verb.base == "transfer" && self.all.has(Nouns::NOT_MONEY) => {
                 (What::Verb(verb.base, Class::Write), Class::Write)
             }
+            Class::Read if verb.base == "select" && self.head.has(Nouns::ELEMENT) => {
+                (What::Verb(verb.base, Class::Write), Class::Write)
+            }
             Class::Read | Class::Financial => plain,
-            _ if money => (What::Money(verb.base), Class::Financial),
+            _ if money || trades(verb.base, self.head, self.all) => {
+                (What::Money(verb.base), Class::Financial)
+            }
             Class::Write
                 if self.all.has(Nouns::RECIPE) && matches!(verb.base, "apply" | "build") =>
             {

@@ -47,7 +47,7 @@ pub(super) const VERBS: &[(Class, Kind, &str)] = &[
          like watchlist queue enqueue cache backup export track setup place claim transcode email \
          message request draft tag star link pin flag stage commit fork patch type input focus record \
          mark lock block book copy post share reply vote change merge connect clone stash scroll drag \
-         tap sign schedule grant format join follow mute crop trim zip seed swipe hover press wire",
+         tap sign exercise schedule grant format join follow mute crop trim zip seed swipe hover press wire",
     ),
     (
         Class::Write,
@@ -80,7 +80,7 @@ pub(super) const VERBS: &[(Class, Kind, &str)] = &[
     (
         Class::Financial,
         Kind::Verb,
-        "pay repay prepay reimburse withdraw donate buy sell purchase remit wager",
+        "pay repay prepay reimburse withdraw donate buy sell purchase remit wager liquidate",
     ),
     (
         Class::Financial,

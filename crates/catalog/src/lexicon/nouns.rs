@@ -59,6 +59,18 @@ impl Nouns {
 
     /// A recipe that is run: `terraform`, `dockerfile`.
     pub(crate) const RECIPE: Self = Self(1 << 22);
+    /// What is traded: `stock`, `crypto`.
+    pub(crate) const TRADED: Self = Self(1 << 23);
+    /// An order, which buys or sells if it is about something that is traded.
+    pub(crate) const ORDER: Self = Self(1 << 24);
+    /// What a trader holds. Closing it sells.
+    pub(crate) const POSITION: Self = Self(1 << 25);
+    /// A part of a page that a pointer can select.
+    pub(crate) const ELEMENT: Self = Self(1 << 26);
+    /// A storage medium: formatting it is not a way to show it.
+    pub(crate) const MEDIUM: Self = Self(1 << 27);
+    /// What is left out of a result: `removeComments` of a page that is read.
+    pub(crate) const MARKUP: Self = Self(1 << 28);
 
     /// All roles of both.
     #[must_use]
@@ -79,6 +91,22 @@ const ROLES: &[(Nouns, &str)] = &[
          chargeback transaction wallet purchase bitcoin btc ether eth crypto cryptocurrency \
          stablecoin usdt usdc cash salary \
          платеж платежа платежи платёж деньги денег средств возврат счет счёт",
+    ),
+    (
+        Nouns::TRADED,
+        "stock stocks share shares etf etfs crypto cryptocurrency cryptocurrencies option options \
+         futures forex bond bonds equity equities securities trade trading spot margin market акции \
+         акций",
+    ),
+    (Nouns::ORDER, "order orders ордер заявку"),
+    (Nouns::POSITION, "position positions позицию позиции"),
+    (Nouns::ELEMENT, "element elements dropdown checkbox radio"),
+    (Nouns::MEDIUM, "disk disks drive drives partition partitions volume volumes card filesystem"),
+    (
+        Nouns::MARKUP,
+        "script scripts comment comments style styles meta markup html tag tags whitespace ads image \
+         images link links header headers footer duplicates nulls empty stopwords formatting noise \
+         punctuation accents outliers",
     ),
     (
         Nouns::NOT_MONEY,

@@ -62,6 +62,16 @@ const MUST_HOLD: &[(&str, &str, Class)] = &[
     ("show_page", "Shows a page.\n\n**Tip:** use the zoom. Note: it is slow.", Class::Read),
     ("tip_user", "Tip a user", Class::Financial),
     ("show_page", "Shows a page. Delete: removes it.", Class::Destructive),
+    ("place_stock_order", "Place a stock order", Class::Financial),
+    ("place_order", "Place an order for crypto", Class::Write),
+    ("close_positions", "Closes all open positions at the market price", Class::Financial),
+    ("exercise_option", "Exercises an option", Class::Financial),
+    ("exercise_lookup", "Looks up exercises for a muscle", Class::Read),
+    ("get_clock", "Retrieves and formats the market clock", Class::Read),
+    ("get_disk", "Reads the disk and formats it", Class::Write),
+    ("format_disk", "Reads and formats the disk", Class::Write),
+    ("pick", "Select an element on the page", Class::Write),
+    ("select_rows", "Select rows of a table", Class::Read),
     ("", "", Class::Other),
 ];
 
@@ -192,6 +202,18 @@ fn annotations_and_arguments_only_raise() {
         ),
         (
             r#"{"name":"sync_x","inputSchema":{"properties":{"delete_extra":{"type":"boolean"}}}}"#,
+            Class::Destructive,
+        ),
+        (
+            r#"{"name":"get_page","inputSchema":{"properties":{"removeComments":{"type":"boolean"}}}}"#,
+            Class::Read,
+        ),
+        (
+            r#"{"name":"update_page","inputSchema":{"properties":{"removeComments":{"type":"boolean"}}}}"#,
+            Class::Destructive,
+        ),
+        (
+            r#"{"name":"get_page","inputSchema":{"properties":{"delete_comments":{"type":"boolean"}}}}"#,
             Class::Destructive,
         ),
         (

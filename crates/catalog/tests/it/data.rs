@@ -34,3 +34,43 @@ pub(crate) fn labelled() -> Vec<Labelled> {
     };
     rows.map(row).collect()
 }
+
+/// One labelled definition of `fresh.jsonl`.
+pub(crate) struct Fresh {
+    pub(crate) tune: bool,
+    pub(crate) server: String,
+    pub(crate) tool: &'static str,
+    pub(crate) definition: &'static str,
+    pub(crate) class: Class,
+}
+
+/// The definitions of servers that no rule was made from, with their labels of `fresh.tsv`.
+pub(crate) fn fresh() -> Vec<Fresh> {
+    let labels = include_str!("../data/fresh.tsv").lines().filter(|line| !line.starts_with('#'));
+    let mut labels = labels.skip(1);
+    let mut server = String::new();
+    let mut rows = Vec::new();
+    for line in include_str!("../data/fresh.jsonl").lines() {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        if let Some(name) = value.get("server").and_then(|name| name.as_str()) {
+            name.clone_into(&mut server);
+            continue;
+        }
+        let label: Vec<&str> = labels.next().unwrap().split('\t').collect();
+        let [half, labelled, tool, class, _] = label[..] else { panic!("`{label:?}`: five cells") };
+        assert_eq!(
+            (labelled, tool),
+            (server.as_str(), value.get("name").and_then(|name| name.as_str()).unwrap())
+        );
+        let class = Class::parse(class).unwrap();
+        rows.push(Fresh {
+            tune: half == "tune",
+            server: server.clone(),
+            tool,
+            definition: line,
+            class,
+        });
+    }
+    assert!(labels.next().is_none(), "a label without a definition");
+    rows
+}

@@ -10,6 +10,7 @@
 mod catalogue;
 mod classes;
 mod data;
+mod fresh;
 mod golden;
 mod hidden;
 mod metrics;
