@@ -1,16 +1,16 @@
 //! The data folder: created if it is missing, used by one `serve` at a time.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use rustix::fs::{FlockOperation, flock};
 use toolgate_audit::Hash;
 use toolgate_config::Config;
 use toolgate_control::trusted;
 use toolgate_edge::remote::Client;
+use toolgate_os::files::{self, Links};
+use toolgate_os::lock;
 
 use crate::config_source::Source;
 
@@ -76,9 +76,8 @@ pub(crate) fn announced(folder: &Path, flag: &str) -> anyhow::Result<String> {
 /// Whether a gateway holds the lock of this folder. Without one, another program may listen where
 /// the last gateway did, and must not receive the token.
 fn is_served(folder: &Path) -> bool {
-    let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    let lock = OpenOptions::new().read(true).custom_flags(no_link).open(folder.join("serve.lock"));
-    lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_err())
+    let file = files::open(&folder.join("serve.lock"), Links::Refused);
+    file.is_ok_and(|file| lock::try_shared(&file).is_err())
 }
 
 /// A client for the gateway whose line this is.
@@ -110,7 +109,7 @@ impl DataFolder {
     /// Opens the folder, creates what is missing, and locks it.
     pub(crate) fn open(path: PathBuf, make_token: MakeToken<'_>) -> anyhow::Result<Self> {
         share(&path)?;
-        let lock = lock(&path)?;
+        let lock = take(&path)?;
         let folder = Self { path, _lock: lock };
         folder.ensure_admin_token(make_token)?;
         Ok(folder)
@@ -154,10 +153,7 @@ impl DataFolder {
 
 /// Creates a folder that this process shares with others, if it is missing, and checks it.
 pub(crate) fn share(path: &Path) -> anyhow::Result<()> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
+    files::create_folders(path)
         .with_context(|| format!("cannot create the data folder `{}`", path.display()))?;
     check_folder(path)
         .with_context(|| format!("the data folder `{}` is not safe to use", path.display()))
@@ -185,19 +181,12 @@ fn checked(path: &Path) -> io::Result<()> {
     }
 }
 
-fn lock(folder: &Path) -> anyhow::Result<File> {
+fn take(folder: &Path) -> anyhow::Result<File> {
     let path = folder.join("serve.lock");
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        // A link would have its target truncated.
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-        .open(&path)
+    // A link would have its target truncated.
+    let mut file = files::open_or_create(&path)
         .with_context(|| format!("cannot open `{}`", path.display()))?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+    if lock::try_exclusive(&file).is_err() {
         let mut pid = String::new();
         file.read_to_string(&mut pid).context("cannot read the pid in `serve.lock`")?;
         bail!(

@@ -12,8 +12,8 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::Value;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
 use toolgate_onec::{ClientOptions, ClientProfile, ClientRecord, SimulatedClient};
+use toolgate_os::signals::Signals;
 
 use crate::args::{DataArgs, DemoArgs, DemoVerb, OneCArgs};
 use crate::data::{announced, find_data};
@@ -46,8 +46,7 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Done> {
 fn all(once: bool, runtime: &Runtime) -> anyhow::Result<Done> {
     // Before anything starts, so that Ctrl-C ends all of it in order.
     let _inside = runtime.enter();
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen to signals")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen to signals")?;
+    let mut signals = Signals::listen().context("cannot listen to signals")?;
     print::err("starting three servers, two 1C bases, an agent and a gateway\n");
     let gateway = DemoGateway::start()?;
     let url = gateway.address("sessions");
@@ -66,12 +65,7 @@ fn all(once: bool, runtime: &Runtime) -> anyhow::Result<Done> {
     ));
     if !once {
         print::err("Ctrl-C ends the demo and removes its folder\n");
-        runtime.block_on(async {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        });
+        runtime.block_on(signals.next());
     }
     drop(bases);
     drop(gateway);
@@ -104,12 +98,12 @@ async fn onec(args: &OneCArgs) -> anyhow::Result<Done> {
         url.split("/sessions/").next().unwrap_or_default()
     ));
     // Before the client connects: from then on a signal sends `session.bye`.
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen to signals")?;
+    let mut signals = Signals::listen().context("cannot listen to signals")?;
     let client = SimulatedClient::start(options);
     let (mut before, mut quiet) = (ClientRecord::default(), false);
     loop {
         tokio::select! {
-            _ = interrupt.recv() => {
+            _ = signals.next() => {
                 client.bye(false);
                 if tokio::time::timeout(BYE_TIMEOUT, client.ended()).await.is_err() {
                     print::err("the gateway did not answer `session.bye`\n");

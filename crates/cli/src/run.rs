@@ -17,11 +17,11 @@ use anyhow::Context as _;
 use http::Uri;
 use http::header::AUTHORIZATION;
 use tokio::io::DuplexStream;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use toolgate_config::Config;
 use toolgate_edge::remote::{Client as HttpClient, HttpTransport, RemoteConnector, RemoteSpec};
 use toolgate_edge::stdio_relay::{RelayLimits, relay};
+use toolgate_os::signals::Signals;
 
 use crate::args::RunArgs;
 use crate::exit;
@@ -77,7 +77,7 @@ async fn to_gateway(args: &RunArgs, url: &str, client: Client) -> anyhow::Result
     let body = usize::try_from(defaults.limits.body).unwrap_or(usize::MAX);
     let limits = RelayLimits { body, grace: defaults.shutdown_grace };
     let stop = CancellationToken::new();
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::listen().context("cannot install signal handlers")?;
     let relaying = relay(connector, limits, client.input, client.output, &stop);
     tokio::pin!(relaying);
     loop {
@@ -93,33 +93,6 @@ fn endpoint(url: &str) -> String {
     let base = url.trim_end_matches('/');
     let has_path = base.split_once("://").is_some_and(|(_, rest)| rest.contains('/'));
     if has_path { base.to_owned() } else { format!("{base}/mcp") }
-}
-
-/// The signals that end a program, or that a server may handle.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hang_up: Signal,
-}
-
-impl Signals {
-    fn new() -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("cannot install signal handlers");
-        Ok(Self {
-            terminate: listen(SignalKind::terminate())?,
-            interrupt: listen(SignalKind::interrupt())?,
-            hang_up: listen(SignalKind::hangup())?,
-        })
-    }
-
-    /// The number of the next signal.
-    async fn next(&mut self) -> i32 {
-        tokio::select! {
-            _ = self.terminate.recv() => SignalKind::terminate().as_raw_value(),
-            _ = self.interrupt.recv() => SignalKind::interrupt().as_raw_value(),
-            _ = self.hang_up.recv() => SignalKind::hangup().as_raw_value(),
-        }
-    }
 }
 
 #[cfg(test)]

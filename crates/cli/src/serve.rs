@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use jiff::Timestamp;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_config::{Config, Listen, Problem, render};
@@ -18,6 +17,7 @@ use toolgate_control::{FileState, Inputs, PolicyFiles, Summary, unsafe_start, vi
 use toolgate_edge::listen::Front;
 use toolgate_edge::tls::Tls;
 use toolgate_gateway::{Gateway, LISTS, PINS, SessionDriver};
+use toolgate_os::signals::{ProcessSignal, Signals};
 use toolgate_store::Store;
 
 use crate::args::ServeArgs;
@@ -171,7 +171,7 @@ async fn serve(
     config: Config,
     (data, is_first): (&DataFolder, bool),
 ) -> anyhow::Result<Done> {
-    let mut signals = Signals::new()?;
+    let mut signals = ServeSignals::listen()?;
     let tls = certificate::load(&config)?.map(Tls::new);
     let listeners = Listeners::bind(&config).await?;
     let bound = listeners.bound(&config, tls)?;
@@ -359,34 +359,24 @@ fn start_text(
     })
 }
 
-/// Signals of the operating system.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hang_up: Signal,
-}
-
+/// What a signal asks of a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Received {
     Stop,
     Reload,
 }
 
-impl Signals {
-    fn new() -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("cannot install signal handlers");
-        Ok(Self {
-            terminate: listen(SignalKind::terminate())?,
-            interrupt: listen(SignalKind::interrupt())?,
-            hang_up: listen(SignalKind::hangup())?,
-        })
+struct ServeSignals(Signals);
+
+impl ServeSignals {
+    fn listen() -> anyhow::Result<Self> {
+        Signals::listen().map(Self).context("cannot install signal handlers")
     }
 
     async fn next(&mut self) -> Received {
-        tokio::select! {
-            _ = self.terminate.recv() => Received::Stop,
-            _ = self.interrupt.recv() => Received::Stop,
-            _ = self.hang_up.recv() => Received::Reload,
+        match self.0.next().await {
+            ProcessSignal::Terminate | ProcessSignal::Interrupt => Received::Stop,
+            ProcessSignal::HangUp => Received::Reload,
         }
     }
 

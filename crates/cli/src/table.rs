@@ -42,8 +42,8 @@ pub(crate) fn terminal_width() -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let is_wide_enough = |width: &usize| *width >= 20;
     set.filter(is_wide_enough).or_else(|| {
-        let size = stdout().is_terminal().then(|| rustix::termios::tcgetwinsize(stdout()).ok());
-        size.flatten().map(|size| usize::from(size.ws_col)).filter(is_wide_enough)
+        let shown = stdout().is_terminal().then(toolgate_os::terminal::width);
+        shown.flatten().filter(is_wide_enough)
     })
 }
 

@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use toolgate_config::Surroundings;
+use toolgate_os::files::Rights;
 
 use crate::trusted;
 
@@ -33,12 +33,13 @@ impl Surroundings for ThisProcess {
 }
 
 fn is_program(file: &Path) -> bool {
-    std::fs::metadata(file)
-        .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    std::fs::metadata(file).is_ok_and(|found| found.is_file() && Rights::of(&found).is_executable())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use toolgate_config::Config;
 
     use super::*;

@@ -13,14 +13,12 @@
 //! Start at [`read`].
 
 use std::collections::HashSet;
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::io::Errno;
+use toolgate_os::files::{self, Links, Rights};
 
 use crate::visible::visible;
 
@@ -29,12 +27,6 @@ const MAX_READ: u64 = 8 * MIB;
 const MIB: u64 = 1024 * 1024;
 /// How many links may lead to a file, as the system has it.
 const LINKS: usize = 40;
-/// The bit that lets others write.
-const OTHERS: u32 = 0o002;
-/// The bit of a folder that lets others remove only files of their own.
-const STICKY: u32 = 0o1000;
-/// The bit that lets the group write.
-const GROUP: u32 = 0o020;
 
 /// The content of a configuration, policy, secret or data file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
@@ -61,7 +53,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 pub fn read_named(path: &Path) -> io::Result<String> {
     let (file, _) = open(path)?;
     // The writer of a pipe may take a while.
-    fcntl_setfl(&file, OFlags::empty())?;
+    files::wait_for_writers(&file)?;
     text(bounded(file, path)?)
 }
 
@@ -89,14 +81,11 @@ pub fn check(path: &Path) -> io::Result<()> {
     judge(&path, &fs::symlink_metadata(&path)?)
 }
 
-/// Opens a file to read it, without waiting for a writer, and judges it. The standard library adds
-/// `O_CLOEXEC`.
+/// Opens a file to read it, without waiting for a writer, and judges it.
 fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let path = follow(path)?;
-    let mut flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    flags.set(OFlags::NOFOLLOW, !is_the_systems(&path));
-    let file =
-        OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&path)?;
+    let links = if is_the_systems(&path) { Links::Followed } else { Links::Refused };
+    let file = files::open(&path, links)?;
     let found = file.metadata()?;
     judge(&path, &found)?;
     Ok((file, found))
@@ -104,8 +93,7 @@ fn open(path: &Path) -> io::Result<(File, Metadata)> {
 
 /// Makes a file for its owner alone. There must be none of this name, and no link.
 pub fn create(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW.bits().cast_signed();
-    OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)
+    files::create(path)
 }
 
 /// Puts a file in the place of what is there, whole or not at all; a link there is replaced.
@@ -130,15 +118,7 @@ pub fn append(path: &Path) -> io::Result<File> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
         followed => followed?,
     };
-    let flags = OFlags::NOFOLLOW.bits().cast_signed();
-    let mut options = OpenOptions::new();
-    options.append(true).mode(0o600).custom_flags(flags);
-    let file = match options.open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            options.create_new(true).open(&path)?
-        }
-        opened => opened?,
-    };
+    let file = files::append(&path)?;
     judge(&path, &file.metadata()?)?;
     Ok(file)
 }
@@ -153,9 +133,9 @@ pub fn follow(path: &Path) -> io::Result<PathBuf> {
         }
         let target = fs::read_link(&path)?;
         let after = fs::symlink_metadata(&path)?;
-        let same = (before.dev(), before.ino()) == (after.dev(), after.ino());
-        if !same || !is_own(&before) || !is_own(&after) {
-            let (shown, uid) = (shown(&path), after.uid());
+        let same = files::identity(&before) == files::identity(&after);
+        if !same || !Rights::of(&before).is_own() || !Rights::of(&after).is_own() {
+            let (shown, uid) = (shown(&path), Rights::of(&after).owner);
             let why = format!(
                 "{shown} is a link that the user {uid} has made and can lead elsewhere; name the \
                  file itself, or make the link again"
@@ -167,7 +147,7 @@ pub fn follow(path: &Path) -> io::Result<PathBuf> {
             None => target,
         };
     }
-    Err(Errno::LOOP.into())
+    Err(files::too_many_links())
 }
 
 /// Descriptors of this process are links that lead to no path.
@@ -176,40 +156,36 @@ fn is_the_systems(path: &Path) -> bool {
     streams.iter().any(|stream| path.starts_with(stream))
 }
 
-fn is_own(found: &Metadata) -> bool {
-    found.uid() == 0 || found.uid() == rustix::process::geteuid().as_raw()
-}
-
 fn judge(path: &Path, found: &Metadata) -> io::Result<()> {
-    let kind = found.file_type();
-    if kind.is_char_device() || kind.is_block_device() || kind.is_socket() {
+    if files::is_device(found.file_type()) {
         // What is read there is not what somebody has written into a file.
         return Ok(());
     }
-    let (shown, uid) = (shown(path), found.uid());
-    if !is_own(found) {
-        let own = rustix::process::geteuid().as_raw();
+    let rights = Rights::of(found);
+    let (shown, uid) = (shown(path), rights.owner);
+    if !rights.is_own() {
+        let own = toolgate_os::process::user();
         return Err(refused(format!(
             "{shown} belongs to the user {uid}, who can change it; make sure that its content is \
              right and type: chown {own} {}",
             quoted(path)
         )));
     }
-    if found.mode() & OTHERS != 0 {
+    if rights.others_write() {
         return Err(refused(format!(
             "every user can write to {shown}; make sure that its content is right and type: \
              chmod o-w {}",
             quoted(path)
         )));
     }
-    if found.mode() & GROUP != 0 {
-        let whose = format!("the group {}", found.gid());
+    if rights.group_writes() {
+        let whose = format!("the group {}", rights.group);
         warn_once(path, &format!("{whose} can write to {shown}"), "g-w");
     }
     // Others cannot put a file of ours there, only take ours away: that is worth a word.
     let around = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let around = around.unwrap_or(Path::new("."));
-    if fs::metadata(around).is_ok_and(|found| found.mode() & (OTHERS | STICKY) == OTHERS) {
+    if fs::metadata(around).is_ok_and(|found| Rights::of(&found).others_remove()) {
         let whose = format!("every user can move and remove files in `{}`", around.display());
         warn_once(around, &visible(&whose), "o-w");
     }

@@ -3,13 +3,13 @@
 //! Invariant: the copy is one consistent state, also while other processes write.
 //! Invariant: an existing folder is never written to.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs;
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags};
+use toolgate_os::files;
 use toolgate_store::{StoreError, StoreErrorKind};
 
 use crate::error::{OrStoreError as _, file_error};
@@ -33,8 +33,7 @@ pub struct PendingMigration {
 
 /// Copies a folder to `to`, which must not exist.
 pub fn backup(folder: &Path, to: &Path) -> Result<(), StoreError> {
-    let made = DirBuilder::new().mode(0o700).create(to);
-    made.map_err(|error| file_error(to, &error))?;
+    files::create_folder(to).map_err(|error| file_error(to, &error))?;
     let database = schema::file(to);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(schema::file(folder), flags).or_store_error()?;
@@ -56,8 +55,7 @@ pub fn backup(folder: &Path, to: &Path) -> Result<(), StoreError> {
 }
 
 fn make_private(path: &Path) -> Result<(), StoreError> {
-    let synced = fs::set_permissions(path, Permissions::from_mode(0o600))
-        .and_then(|()| fs::File::open(path)?.sync_all());
+    let synced = files::make_private(path).and_then(|()| fs::File::open(path)?.sync_all());
     synced.map_err(|error| file_error(path, &error))
 }
 
@@ -82,8 +80,7 @@ pub fn pending_migration(
 pub(crate) fn before_migration(folder: &Path, now: Timestamp) -> Result<(), StoreError> {
     let Some(pending) = pending_migration(folder, now)? else { return Ok(()) };
     let backups = folder.join(BACKUPS);
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(&backups);
-    made.map_err(|error| file_error(&backups, &error))?;
+    files::create_folders(&backups).map_err(|error| file_error(&backups, &error))?;
     if pending.backup.exists() {
         // Another process migrates at this moment.
         return Ok(());
@@ -93,6 +90,8 @@ pub(crate) fn before_migration(folder: &Path, now: Timestamp) -> Result<(), Stor
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn old_folder() -> tempfile::TempDir {

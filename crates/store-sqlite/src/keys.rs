@@ -4,24 +4,20 @@
 //! next to them contains the public key for verification elsewhere.
 
 use std::{
-    fs,
-    io::{ErrorKind, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    fs::{self, File},
+    io::{self, ErrorKind, Write as _},
     path::Path,
 };
 
 use toolgate_audit::{ArgumentHashKey, Hash, PublicKey, Signer};
+use toolgate_os::files;
 use toolgate_store::{StoreError, StoreErrorKind};
 
 use crate::{Randomness, error::file_error};
 
-/// Files are never created through a symbolic link.
-const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-
 /// Creates the data folder with access for its owner only.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), StoreError> {
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|error| file_error(folder, &error))
+    files::create_folders(folder).map_err(|error| file_error(folder, &error))
 }
 
 /// Reads or creates the keys of the folder.
@@ -29,9 +25,10 @@ pub(crate) fn read_or_make(
     folder: &Path,
     randomness: &Randomness,
 ) -> Result<(Signer, ArgumentHashKey), StoreError> {
-    let signer = Signer::new(&key(&folder.join("audit.key"), &randomness.signing, 0o600)?);
-    key(&folder.join("audit.pub"), &signer.public_key().to_bytes(), 0o644)?;
-    let secret = ArgumentHashKey(key(&folder.join("hash.key"), &randomness.hashing, 0o600)?);
+    let signer = Signer::new(&key(&folder.join("audit.key"), &randomness.signing, files::create)?);
+    key(&folder.join("audit.pub"), &signer.public_key().to_bytes(), files::create_readable)?;
+    let secret =
+        ArgumentHashKey(key(&folder.join("hash.key"), &randomness.hashing, files::create)?);
     Ok((signer, secret))
 }
 
@@ -45,8 +42,11 @@ pub(crate) fn public_key(folder: &Path) -> Result<PublicKey, StoreError> {
     PublicKey::new(&read(&public)?).ok_or_else(|| no_key(&public))
 }
 
+/// Makes the file of a key.
+type Create = fn(&Path) -> io::Result<File>;
+
 /// Reads a key or creates it. If several processes try at once, the first one wins.
-fn key(path: &Path, fresh: &[u8; 32], mode: u32) -> Result<[u8; 32], StoreError> {
+fn key(path: &Path, fresh: &[u8; 32], create: Create) -> Result<[u8; 32], StoreError> {
     if path.exists() {
         return read(path);
     }
@@ -57,9 +57,7 @@ fn key(path: &Path, fresh: &[u8; 32], mode: u32) -> Result<[u8; 32], StoreError>
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create_new(true).mode(mode);
-        let mut file = options.custom_flags(NO_LINK).open(&temporary)?;
+        let mut file = create(&temporary)?;
         writeln!(file, "{}", Hash(*fresh))?;
         file.sync_all()?;
         // Unlike a rename, a hard link never replaces a file that another process has just created.

@@ -6,11 +6,10 @@
 
 use std::{
     fs::{self, File},
-    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{FlockOperation, flock};
+use toolgate_os::{files, lock};
 use toolgate_store::StoreError;
 
 use crate::error::file_error;
@@ -32,24 +31,20 @@ impl Owner {
         let folder = folder.join("owners");
         let id = id.cast_signed();
         let path = path(&folder, id);
-        let lock = || {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        let locked = || {
+            files::create_folders(&folder)?;
             loop {
-                let mut options = File::options();
-                options.create(true).truncate(false).write(true).mode(0o600);
-                let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-                let file = options.custom_flags(no_link).open(&path)?;
-                flock(&file, FlockOperation::LockExclusive)?;
+                let file = files::open_or_create(&path)?;
+                lock::exclusive(&file)?;
                 // A process that considered this one exited may have removed the file in between.
-                let same = fs::metadata(&path)
-                    .is_ok_and(|found| file.metadata().is_ok_and(|mine| mine.ino() == found.ino()));
-                if same {
+                let mine = files::identity(&file.metadata()?);
+                if fs::metadata(&path).is_ok_and(|found| files::identity(&found) == mine) {
                     return Ok(file);
                 }
             }
         };
-        let lock = lock().map_err(|error: std::io::Error| file_error(&path, &error))?;
-        let owner = Self { id, folder, path, _lock: lock };
+        let locked = locked().map_err(|error: std::io::Error| file_error(&path, &error))?;
+        let owner = Self { id, folder, path, _lock: locked };
         owner.clear();
         Ok(owner)
     }
@@ -81,7 +76,7 @@ impl Drop for Owner {
 /// determined, the process is assumed to run.
 fn is_free(path: &Path) -> bool {
     match File::open(path) {
-        Ok(file) => flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok(),
+        Ok(file) => lock::try_exclusive(&file).is_ok(),
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     }
 }

@@ -1,15 +1,14 @@
 //! Connections and schema versions.
 
 use std::{
-    fs,
     io::ErrorKind,
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     thread,
     time::Duration,
 };
 
 use rusqlite::{Connection, OpenFlags};
+use toolgate_os::files;
 use toolgate_store::{StoreError, StoreErrorKind};
 
 use crate::{
@@ -53,8 +52,7 @@ pub(crate) fn open(folder: &Path, durability: Durability) -> Result<Connection, 
     let path = file(folder);
     // SQLite would make it readable for others. The file is only created here, never opened: see
     // the crate's invariants.
-    let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-    match made {
+    match files::create(&path) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
             return Err(file_error(&path, &error));
         }

@@ -3,14 +3,13 @@
 //! Invariant: the file in the data folder is replaced whole or not at all, and never grows beyond what
 //! can be read again.
 
-use std::fs::DirBuilder;
 use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use toolgate_catalog::{RegistryServer, read_registry};
 use toolgate_control::trusted;
+use toolgate_os::files;
 
 use crate::args::{CatalogImportArgs, DataArgs};
 use crate::data::find_data;
@@ -72,7 +71,7 @@ fn write(folder: &Path, servers: &[RegistryServer]) -> anyhow::Result<()> {
         bail!("the imported servers take more than {} MiB together; import fewer", MOST >> 20);
     }
     let cannot = || format!("cannot write to the data folder `{}`", folder.display());
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(cannot)?;
+    files::create_folders(folder).with_context(cannot)?;
     trusted::check(folder).with_context(cannot)?;
     trusted::put(&folder.join(FILE), text.as_bytes()).with_context(cannot)
 }

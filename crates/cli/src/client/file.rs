@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use toolgate_clients::{NotEdited, text_of};
 use toolgate_control::trusted;
+use toolgate_os::files;
 
 use crate::policy::replace;
 
@@ -71,9 +71,7 @@ impl ClientFile {
         let what = || format!("cannot make `{}` private", self.shown());
         if self.exists {
             let target = trusted::follow(&self.path).with_context(what)?;
-            let mut permissions = fs::metadata(&target).with_context(what)?.permissions();
-            permissions.set_mode(0o600);
-            return fs::set_permissions(&target, permissions).with_context(what);
+            return files::make_private(&target).with_context(what);
         }
         trusted::create(&self.path).map(drop).with_context(what)
     }

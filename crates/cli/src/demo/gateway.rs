@@ -1,14 +1,14 @@
 //! The gateway of the demo: a process of its own, in a temporary folder, on free ports.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, bail};
 use serde_json::{Value, json};
 use toolgate_control::trusted;
+use toolgate_os::{files, process};
 
 use super::tour::{self, LIMIT};
 use crate::admin_client::AdminClient;
@@ -29,7 +29,7 @@ impl DemoGateway {
         let name = name.get(name.len().saturating_sub(12)..).unwrap_or_default();
         let folder = std::env::temp_dir().join(format!("toolgate-demo-{name}"));
         let what = || format!("cannot create `{}`", folder.display());
-        DirBuilder::new().mode(0o700).create(&folder).with_context(what)?;
+        files::create_folder(&folder).with_context(what)?;
         let config = config()?;
         let (file, token) = (folder.join("toolgate.yaml"), serve::new_token()?);
         trusted::put(&file, config.as_bytes()).with_context(what)?;
@@ -112,9 +112,7 @@ impl DemoGateway {
 
 impl Drop for DemoGateway {
     fn drop(&mut self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        let asked = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        if asked.is_err() || self.child.wait().is_err() {
+        if process::terminate(&self.child).is_err() || self.child.wait().is_err() {
             tracing::debug!("the gateway of the demo has ended already");
         }
         if let Err(error) = fs::remove_dir_all(&self.folder) {

@@ -1,13 +1,13 @@
 //! The data folder: its permissions, schema, clock, audit, and local mode.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use toolgate_config::{Config, Listen};
 use toolgate_control::local_mode::{self, LocalMode};
+use toolgate_os::files::Rights;
 use toolgate_store_sqlite::ReadOnlyStore;
 
 use super::{Check, Installation};
@@ -61,7 +61,7 @@ fn private_files(folder: &Path) -> Check {
     for name in PRIVATE {
         let path = folder.join(name);
         let Ok(found) = fs::symlink_metadata(&path) else { continue };
-        if found.permissions().mode() & 0o077 != 0 {
+        if Rights::of(&found).is_shared() {
             let shown = path.display();
             let message = format!("`{shown}` is readable for others, and holds a secret");
             return Check::fail("private_files", message).fix(format!("chmod 600 {shown}"));
@@ -153,7 +153,7 @@ fn local(config: &Config, store: &mut ReadOnlyStore) -> Check {
 
 /// Other people who can log in.
 fn other_users() -> usize {
-    let own = rustix::process::getuid().as_raw();
+    let own = toolgate_os::process::user();
     let text = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let is_person = |line: &&str| {
         let mut fields = line.split(':');

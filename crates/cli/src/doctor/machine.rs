@@ -63,10 +63,9 @@ fn bind(address: SocketAddr) -> Option<String> {
 }
 
 fn disk(folder: &Path) -> Check {
-    let Ok(found) = rustix::fs::statvfs(folder) else {
+    let Ok(free) = toolgate_os::files::free_space(folder) else {
         return Check::warn("disk", "the free space is not known");
     };
-    let free = found.f_bavail.saturating_mul(found.f_frsize);
     let message = format!("{} MiB free", free / MIB);
     let fix = "free some space; without it the audit cannot be written and calls are refused";
     match free {

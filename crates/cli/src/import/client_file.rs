@@ -1,9 +1,7 @@
 //! The file of an MCP client, as a file with `mcpServers` and without literal secrets.
 
 use std::fmt::Write as _;
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -12,6 +10,7 @@ use toolgate_clients::{
 };
 use toolgate_config::{Surroundings, secret_name};
 use toolgate_control::trusted;
+use toolgate_os::files;
 
 use crate::config_source::Here;
 
@@ -85,7 +84,7 @@ impl ClientFile {
         let mut message = String::new();
         for secret in self.secrets.iter().filter(|it| it.place == SecretPlace::File) {
             let what = || format!("cannot write the secrets in `{}`", folder.display());
-            DirBuilder::new().recursive(true).mode(0o700).create(&folder).with_context(what)?;
+            files::create_folders(&folder).with_context(what)?;
             let file = folder.join(&secret.name);
             trusted::put(&file, secret.value.as_bytes()).with_context(what)?;
             let _infallible = writeln!(message, "secret written to {}", file.display());

@@ -3,7 +3,6 @@
 //! A gateway that runs on the folder shares limits, freezes, approvals and the audit, because the
 //! store decides every call of every process in one transaction.
 
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,9 +12,11 @@ use toolgate_control::{Inputs, trusted};
 use toolgate_edge::child::ChildEnd;
 use toolgate_edge::stdio_agent::{Served, serve};
 use toolgate_gateway::Endpoint;
+use toolgate_os::process::signal_of;
+use toolgate_os::signals::Signals;
 
+use super::Client;
 use super::target::Target;
-use super::{Client, Signals};
 use crate::args::RunArgs;
 use crate::data::share;
 use crate::exit::Usage;
@@ -49,7 +50,7 @@ async fn bridged(
     if !bridge.access.apply().await.context("cannot read the store")? {
         return Err(Usage(NEEDS_POLICY.to_owned()).into());
     }
-    let mut signals = Signals::new()?;
+    let mut signals = Signals::listen().context("cannot install signal handlers")?;
     let mut ends = bridge.watch.ends();
     let stop = CancellationToken::new();
     let agent = Served {
@@ -65,7 +66,8 @@ async fn bridged(
     loop {
         tokio::select! {
             () = &mut serving => break,
-            number = signals.next() => {
+            signal = signals.next() => {
+                let number = signal.number();
                 ending.signalled = true;
                 if bridge.watch.signal(number) == 0 {
                     ending.code = Some(signal_code(number, target));
@@ -126,7 +128,7 @@ fn signal_code(number: i32, target: &Target) -> u8 {
 fn code_of(end: ChildEnd) -> u8 {
     match end {
         ChildEnd::NotStarted(code) => code,
-        ChildEnd::Exited(status) => match (status.code(), status.signal()) {
+        ChildEnd::Exited(status) => match (status.code(), signal_of(status)) {
             (Some(code), _) => exit_byte(code),
             (None, Some(signal)) => exit_byte(128 + signal),
             (None, None) => 1,

@@ -5,7 +5,6 @@
 
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -14,6 +13,7 @@ use anyhow::Context as _;
 use toolgate_audit::Checkpoint;
 use toolgate_config::{AuditConfig, Syslog};
 use toolgate_control::trusted;
+use toolgate_os::datagram;
 use toolgate_store::OnCheckpoint;
 
 /// How many may wait for a slow disk; further ones are dropped and logged.
@@ -103,11 +103,9 @@ fn to_syslog(syslog: &Syslog) -> io::Result<Box<Write>> {
     let pid = std::process::id();
     match syslog.clone() {
         Syslog::Socket(path) => {
-            UnixDatagram::unbound()?.connect(&path)?;
-            // Reconnects each time: the daemon may have restarted.
+            datagram::check(&path)?;
             Ok(Box::new(move |checkpoint| {
-                let socket = UnixDatagram::unbound()?;
-                socket.send_to(message(checkpoint, pid).as_bytes(), &path).map(drop)
+                datagram::send(&path, message(checkpoint, pid).as_bytes())
             }))
         }
         Syslog::Udp(address) => {

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context as _;
-use rustix::process::{Signal, getpid, kill_process};
+use toolgate_os::process::kill_this;
 use toolgate_store::failpoint::{self, Failpoint};
 
 const VARIABLE: &str = "TOOLGATE_FAILPOINT";
@@ -32,8 +32,8 @@ pub(super) fn arm() -> anyhow::Result<()> {
     let left = AtomicU64::new(left);
     failpoint::arm(Box::new(move |point| {
         let due = point == fatal && left.fetch_sub(1, Ordering::Relaxed) == 1;
-        if due && kill_process(getpid(), Signal::KILL).is_err() {
-            std::process::abort();
+        if due {
+            kill_this();
         }
     }));
     Ok(())

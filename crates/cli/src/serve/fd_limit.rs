@@ -1,20 +1,14 @@
 //! The limit of open files: every agent and every child needs some.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use toolgate_os::limits::raise_open_files;
 
 /// Raises the soft limit to the hard one.
 pub(crate) fn raise() {
-    let limit = getrlimit(Resource::Nofile);
-    if limit.current == limit.maximum {
-        return;
-    }
-    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    match setrlimit(Resource::Nofile, raised) {
-        Ok(()) => tracing::debug!(
-            from = limit.current,
-            to = limit.maximum,
-            "raised the limit of open files"
-        ),
+    match raise_open_files() {
+        Ok(Some(raised)) => {
+            tracing::debug!(from = raised.from, to = raised.to, "raised the limit of open files");
+        }
+        Ok(None) => {}
         Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
     }
 }

@@ -3,12 +3,12 @@
 //! Invariant: the environment is empty except for what this module adds.
 
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use process_wrap::tokio::{CommandWrap, ProcessGroup};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use toolgate_os::files;
+use toolgate_os::group;
 
 use super::ChildSpec;
 use super::supervisor::Group;
@@ -67,8 +67,7 @@ pub(super) fn environment(
 /// Creates the working directory of a child that has one of its own.
 pub(super) fn create_folder(spec: &ChildSpec) -> Result<(), StartError> {
     let Some(cwd) = &spec.cwd else { return Ok(()) };
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(cwd);
-    made.map_err(|error| StartError {
+    files::create_folders(cwd).map_err(|error| StartError {
         server: spec.server.clone(),
         why: SpawnError::FolderNotCreated { folder: cwd.clone(), error: error.to_string() },
     })
@@ -79,7 +78,7 @@ pub(super) fn start(
     spec: &ChildSpec,
     environment: &[(String, String)],
 ) -> Result<Started, StartError> {
-    let mut command = CommandWrap::with_new(&spec.command, |command| {
+    let started = group::Group::start(&spec.command, |command| {
         command
             .args(&spec.args)
             .env_clear()
@@ -91,9 +90,8 @@ pub(super) fn start(
             command.current_dir(cwd);
         }
     });
-    command.wrap(ProcessGroup::leader());
-    let mut child = command.spawn().map_err(|error| explain(spec, environment, &error))?;
-    let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
+    let mut child = started.map_err(|error| explain(spec, environment, &error))?;
+    let pipes = child.pipes();
     let group = Group::new(child);
     match pipes {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started { group, stdin, stdout, stderr }),

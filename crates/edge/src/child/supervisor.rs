@@ -8,18 +8,17 @@
 //! that has left the group with `setsid` is out of reach.
 
 use std::io;
-use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use process_wrap::tokio::ChildWrapper;
-use rustix::process::Signal;
 use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_gateway::channel::Inbox;
+use toolgate_os::group;
+use toolgate_os::process::signal_of;
 
 use super::output::OutputEnd;
 use super::stderr::StderrWritten;
@@ -38,43 +37,40 @@ const EXITING: Duration = Duration::from_secs(1);
 
 /// A child as the leader of its process group.
 #[derive(Debug)]
-pub(super) struct Group(Box<dyn ChildWrapper>);
+pub(super) struct Group(group::Group);
 
 impl Group {
-    pub(super) fn new(leader: Box<dyn ChildWrapper>) -> Self {
-        Self(leader)
+    pub(super) fn new(group: group::Group) -> Self {
+        Self(group)
     }
 
     /// Waits for the leader, reaps it, and kills the rest of its group. Cancel-safe.
     async fn wait(&mut self) -> io::Result<ExitStatus> {
         // Waits for the leader alone at first: as process 1 the gateway adopts orphans, and would
         // wait for them although they were not told to exit yet.
-        let status = self.0.inner_mut().wait().await;
+        let status = self.0.leader_ended().await;
         // The id of a group is not reused while a member lives.
         self.kill();
-        self.0.wait().await?;
+        self.0.all_ended().await?;
         status
     }
 
     /// Passes a signal on.
     fn send(&self, number: i32) {
-        self.tell("a signal", self.0.signal(number));
+        self.tell("a signal", self.0.send(number));
     }
 
     fn terminate(&self) {
-        self.tell("SIGTERM", self.0.signal(Signal::TERM.as_raw()));
+        self.tell("SIGTERM", self.0.terminate());
     }
 
     fn kill(&mut self) {
-        let result = self.0.start_kill();
+        let result = self.0.kill();
         self.tell("SIGKILL", result);
     }
 
-    /// A group without members is the desired state, not an error.
     fn tell(&self, signal: &str, result: io::Result<()>) {
-        if let Err(error) = result
-            && error.raw_os_error() != Some(rustix::io::Errno::SRCH.raw_os_error())
-        {
+        if let Err(error) = result {
             tracing::debug!(pid = self.0.id(), %error, "cannot send {signal} to a process group");
         }
     }
@@ -155,7 +151,7 @@ impl Supervisor {
     async fn exited(&mut self, status: &io::Result<ExitStatus>) -> String {
         self.drain().await;
         let what = match status {
-            Ok(status) => match (status.code(), status.signal()) {
+            Ok(status) => match (status.code(), signal_of(*status)) {
                 (Some(code), _) => format!("the process exited with code {code}"),
                 (None, Some(signal)) => format!("the process was ended by signal {signal}"),
                 (None, None) => "the process ended".to_owned(),
