@@ -13,6 +13,7 @@
 //!
 //! Tested with real processes in `tests/upstream/child.rs`.
 
+mod ahead;
 mod input;
 mod output;
 mod placeholders;
@@ -25,6 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -34,6 +36,7 @@ use toolgate_gateway::channel::{
 use toolgate_gateway::{LogTail, ServerMetrics};
 use toolgate_mcp::write;
 
+use ahead::{Ahead, LaterInbox};
 use input::Line;
 pub use placeholders::has_placeholder;
 pub use start::inheritable;
@@ -89,6 +92,8 @@ pub struct ChildConnector {
     metrics: Option<ServerMetrics>,
     watch: Option<ChildWatch>,
     log_tail: Arc<LogTail>,
+    /// Started, but not connected to yet.
+    ahead: Mutex<Option<Ahead>>,
 }
 
 impl ChildConnector {
@@ -103,7 +108,8 @@ impl ChildConnector {
     ) -> Self {
         let inherited = inherited.into_iter().collect();
         let (metrics, watch, log_tail) = (None, None, Arc::default());
-        Self { spec, inherited, ids, tracker, metrics, watch, log_tail }
+        let ahead = Mutex::default();
+        Self { spec, inherited, ids, tracker, metrics, watch, log_tail, ahead }
     }
 
     /// Counts running children in `metrics`.
@@ -116,6 +122,17 @@ impl ChildConnector {
     #[must_use]
     pub fn watched_by(self, watch: ChildWatch) -> Self {
         Self { watch: Some(watch), ..self }
+    }
+
+    fn take_or_start(
+        &self,
+        inbox: Arc<dyn Inbox>,
+        grant: &str,
+    ) -> Result<Arc<dyn Channel>, SendError> {
+        match self.ahead.lock().take() {
+            Some(ahead) => Ok(ahead.connect(inbox)),
+            None => self.start(inbox, grant),
+        }
     }
 
     fn start(&self, inbox: Arc<dyn Inbox>, grant: &str) -> Result<Arc<dyn Channel>, SendError> {
@@ -172,7 +189,7 @@ impl ChildConnector {
 
 impl Connector for ChildConnector {
     fn connect(&self, inbox: Arc<dyn Inbox>) -> BoxFuture<'_, Result<Arc<dyn Channel>, SendError>> {
-        Box::pin(async move { self.start(inbox, "") })
+        Box::pin(async move { self.take_or_start(inbox, "") })
     }
 
     fn connect_for<'a>(
@@ -180,7 +197,25 @@ impl Connector for ChildConnector {
         inbox: Arc<dyn Inbox>,
         grant: &'a str,
     ) -> BoxFuture<'a, Result<Arc<dyn Channel>, SendError>> {
-        Box::pin(async move { self.start(inbox, grant) })
+        Box::pin(async move { self.take_or_start(inbox, grant) })
+    }
+
+    fn start_ahead(&self, grant: &str) {
+        let inbox = Arc::new(LaterInbox::default());
+        match self.start(Arc::clone(&inbox) as Arc<dyn Inbox>, grant) {
+            Ok(channel) => *self.ahead.lock() = Some(Ahead { channel, inbox }),
+            // The first connection tries again, and tells the agent.
+            Err(error) => tracing::error!("{error}"),
+        }
+    }
+
+    fn end_ahead(&self) -> BoxFuture<'_, ()> {
+        let ahead = self.ahead.lock().take();
+        Box::pin(async move {
+            if let Some(ahead) = ahead {
+                ahead.channel.close().await;
+            }
+        })
     }
 
     fn log_tail(&self) -> Vec<String> {

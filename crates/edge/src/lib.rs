@@ -20,6 +20,7 @@ mod repoll;
 pub mod sessions;
 pub mod stdio_agent;
 mod stdio_lines;
+mod stdio_output;
 pub mod stdio_relay;
 pub mod tls;
 pub mod webhook;

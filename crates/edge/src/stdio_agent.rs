@@ -5,7 +5,8 @@
 //! outside of a request is written as it arrives.
 //!
 //! Invariant: nothing is decided here; every message takes the path that it takes over HTTP.
-//! Invariant: the end of the input ends no running call: its answer is written first, within `grace`.
+//! Invariant: the end of the input ends no running call: its answer is written first, within `grace`,
+//! as long as the client reads.
 //!
 //! Start at [`serve`].
 
@@ -16,7 +17,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_gateway::event_buffer::{First, Next};
@@ -25,13 +25,12 @@ use toolgate_mcp::sessionless::is_sessionless;
 use toolgate_mcp::{Incoming, Limits, Message, Request, Version, code, method, parse_agent, write};
 
 use crate::agents::AgentLimits;
-use crate::stdio_lines::{Line, Lines, too_long, write_line};
+use crate::stdio_lines::{Line, Lines, too_long};
+use crate::stdio_output::{Output, stopped_and_stuck, write_to};
 
 mod opening;
 mod sessionless;
 
-/// How many messages may wait until the client reads them; then their senders wait.
-const QUEUE: usize = 64;
 const CHUNK: usize = 64 * 1024;
 
 /// What an agent is connected to.
@@ -49,7 +48,7 @@ pub struct Served {
 /// The state of the agent.
 struct Agent {
     served: Served,
-    out: mpsc::Sender<Bytes>,
+    out: Output,
     /// Its running calls.
     calls: TaskTracker,
     /// Ends streams that have no end of their own.
@@ -67,7 +66,7 @@ pub async fn serve(
     output: impl AsyncWrite + Unpin + Send + 'static,
     stop: &CancellationToken,
 ) {
-    let (out, waiting) = mpsc::channel(QUEUE);
+    let (out, writer) = write_to(output);
     let grace = served.grace;
     let agent = Arc::new(Agent {
         served,
@@ -77,14 +76,18 @@ pub async fn serve(
         session: Mutex::default(),
         requests: Mutex::default(),
     });
-    let writer = tokio::spawn(write_lines(waiting, output));
     tokio::select! {
         () = agent.read(input, stop) => {}
-        () = agent.out.closed() => tracing::info!("the client has closed the output"),
+        () = agent.out.is_over() => {}
+        () = stopped_and_stuck(&agent.out, stop) => {}
     }
     agent.calls.close();
-    if tokio::time::timeout(grace, agent.calls.wait()).await.is_err() {
-        tracing::warn!(calls = agent.calls.len(), "grace period over; running calls aborted");
+    tokio::select! {
+        () = agent.calls.wait() => {}
+        () = tokio::time::sleep(grace) => {
+            tracing::warn!(calls = agent.calls.len(), "grace period over; running calls aborted");
+        }
+        () = agent.out.is_stuck() => {}
     }
     agent.closing.cancel();
     let session = agent.session.lock().take();
@@ -93,17 +96,7 @@ pub async fn serve(
     }
     // The writer ends with the last sender.
     drop(agent);
-    if writer.await.is_err() {
-        tracing::error!("panic while writing to the client (please report this)");
-    }
-}
-
-async fn write_lines(mut waiting: mpsc::Receiver<Bytes>, mut output: impl AsyncWrite + Unpin) {
-    while let Some(message) = waiting.recv().await {
-        if !write_line(&mut output, message).await {
-            return;
-        }
-    }
+    writer.finish().await;
 }
 
 impl Agent {
@@ -114,7 +107,7 @@ impl Agent {
             let read = tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                read = input.read(&mut chunk) => read,
+                read = async { self.out.room().await; input.read(&mut chunk).await } => read,
             };
             let complete = match read {
                 Ok(0) | Err(_) => break,
@@ -239,8 +232,7 @@ impl Agent {
     }
 
     async fn send(&self, message: Bytes) {
-        // A client that no longer reads ends the agent.
-        drop(self.out.send(message).await);
+        self.out.send(message).await;
     }
 
     /// The grant, as it is now.

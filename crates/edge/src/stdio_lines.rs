@@ -1,28 +1,10 @@
-//! Lines of a client on standard input and output.
+//! Lines of a client on standard input.
 //!
-//! Invariant: one message is one line of the output, and lines are written whole.
 //! Invariant: a line that is too long is skipped and reported; the next one is read.
 
 use bytes::Bytes;
 use memchr::memchr;
-use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use toolgate_mcp::write;
-
-/// Writes one message; false if the client does not read.
-pub(crate) async fn write_line(output: &mut (impl AsyncWrite + Unpin), message: Bytes) -> bool {
-    let mut line = Vec::with_capacity(message.len() + 1);
-    line.extend_from_slice(&write::compact_bytes(message));
-    line.push(b'\n');
-    let written = async {
-        output.write_all(&line).await?;
-        output.flush().await
-    };
-    let written = written.await;
-    if let Err(error) = &written {
-        tracing::debug!(%error, "the client does not read");
-    }
-    written.is_ok()
-}
 
 /// The answer to a line over the limit.
 pub(crate) fn too_long(limit: usize) -> Bytes {

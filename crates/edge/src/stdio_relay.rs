@@ -15,7 +15,6 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_gateway::channel::{
@@ -25,7 +24,8 @@ use toolgate_mcp::sessionless::{heads_of, is_sessionless};
 use toolgate_mcp::{Incoming, Limits, Message, Payload, code, method, parse_server, write};
 
 use crate::remote::RemoteConnector;
-use crate::stdio_lines::{Line, Lines, too_long, write_line};
+use crate::stdio_lines::{Line, Lines, too_long};
+use crate::stdio_output::{Output, stopped_and_stuck, write_to};
 
 const CHUNK: usize = 64 * 1024;
 
@@ -40,7 +40,7 @@ pub struct RelayLimits {
 
 struct Relay {
     connector: RemoteConnector,
-    out: mpsc::UnboundedSender<Bytes>,
+    out: Output,
     state: Mutex<State>,
     calls: TaskTracker,
     closing: CancellationToken,
@@ -60,10 +60,10 @@ pub async fn relay(
     connector: RemoteConnector,
     limits: RelayLimits,
     input: impl AsyncRead + Unpin,
-    mut output: impl AsyncWrite + Unpin + Send + 'static,
+    output: impl AsyncWrite + Unpin + Send + 'static,
     stop: &CancellationToken,
 ) {
-    let (out, mut waiting) = mpsc::unbounded_channel();
+    let (out, writer) = write_to(output);
     let relay = Arc::new(Relay {
         connector,
         out,
@@ -71,20 +71,18 @@ pub async fn relay(
         calls: TaskTracker::new(),
         closing: CancellationToken::new(),
     });
-    let writer = tokio::spawn(async move {
-        while let Some(message) = waiting.recv().await {
-            if !write_line(&mut output, message).await {
-                return;
-            }
-        }
-    });
     tokio::select! {
         () = relay.read(limits.body, input, stop) => {}
-        () = relay.out.closed() => tracing::info!("the client has closed the output"),
+        () = relay.out.is_over() => {}
+        () = stopped_and_stuck(&relay.out, stop) => {}
     }
     relay.calls.close();
-    if tokio::time::timeout(limits.grace, relay.calls.wait()).await.is_err() {
-        tracing::warn!(calls = relay.calls.len(), "grace period over; running calls aborted");
+    tokio::select! {
+        () = relay.calls.wait() => {}
+        () = tokio::time::sleep(limits.grace) => {
+            tracing::warn!(calls = relay.calls.len(), "grace period over; running calls aborted");
+        }
+        () = relay.out.is_stuck() => {}
     }
     relay.closing.cancel();
     let channel = relay.state.lock().channel.take();
@@ -92,9 +90,7 @@ pub async fn relay(
         channel.close().await;
     }
     drop(relay);
-    if writer.await.is_err() {
-        tracing::error!("panic while writing to the client (please report this)");
-    }
+    writer.finish().await;
 }
 
 impl Relay {
@@ -110,7 +106,7 @@ impl Relay {
             let read = tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                read = input.read(&mut chunk) => read,
+                read = async { self.out.room().await; input.read(&mut chunk).await } => read,
             };
             let complete = match read {
                 Ok(0) | Err(_) => break,
@@ -280,14 +276,13 @@ impl Relay {
     }
 
     fn send(&self, message: Bytes) {
-        // A client that no longer reads ends the relay.
-        drop(self.out.send(message));
+        self.out.push(message);
     }
 }
 
 /// Writes what arrives to the client.
 struct ToClient {
-    out: mpsc::UnboundedSender<Bytes>,
+    out: Output,
     /// Whether the answer is for the client.
     shown: bool,
     /// The protocol version of an answer to `initialize`.
@@ -308,7 +303,7 @@ impl Inbox for ToClient {
             }
         }
         if self.shown || !answers {
-            drop(self.out.send(body));
+            self.out.push(body);
         }
         if answers { Progress::Answered } else { Progress::Expecting }
     }

@@ -39,6 +39,17 @@ pub trait Connector: Send + Sync + 'static {
         self.connect(inbox)
     }
 
+    /// Starts a child before the first connection, which then gets it. Does nothing for a server that
+    /// runs already.
+    fn start_ahead(&self, grant: &str) {
+        let _ = grant;
+    }
+
+    /// Ends the child that was started ahead, if no connection has taken it.
+    fn end_ahead(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// The last lines that the server printed for its operator; none if it has no such output.
     fn log_tail(&self) -> Vec<String> {
         Vec::new()

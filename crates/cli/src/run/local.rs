@@ -7,8 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolgate_control::{Inputs, trusted};
+use toolgate_control::{Inputs, STDIO, trusted};
 use toolgate_edge::child::ChildEnd;
 use toolgate_edge::stdio_agent::{Served, serve};
 use toolgate_gateway::Endpoint;
@@ -25,6 +26,11 @@ use crate::serve::Bridge;
 const TICK: Duration = Duration::from_millis(400);
 /// How often idle agent sessions end and the policy is read again.
 const SWEEP: Duration = Duration::from_secs(2);
+/// How long a server that did not start waits for the first request of the client, whose answer tells
+/// the reason.
+const FIRST_REQUEST: Duration = Duration::from_secs(1);
+/// How long calls may take to end, which have had their time already.
+const DRAIN: Duration = Duration::from_secs(1);
 const NEEDS_POLICY: &str = "this data folder has grants (or `local: off`), so calls over stdio need a \
                             policy: name one with --policy";
 
@@ -63,6 +69,11 @@ async fn bridged(
     tokio::pin!(serving);
     let (mut tick, mut sweep) = (tokio::time::interval(TICK), tokio::time::interval(SWEEP));
     let mut ending = Ending::default();
+    let server = bridge.gateway.server(&target.name);
+    let has_worked = || server.as_ref().is_some_and(|server| server.has_worked());
+    if let Some(server) = &server {
+        server.start_ahead(STDIO);
+    }
     loop {
         tokio::select! {
             () = &mut serving => break,
@@ -76,13 +87,15 @@ async fn bridged(
             }
             Ok(()) = ends.changed() => {
                 let end = *ends.borrow_and_update();
-                let server = bridge.gateway.server(&target.name);
-                let has_worked = server.is_some_and(|server| server.has_worked());
-                if let Some(end) = end.filter(|_| ending.signalled || !has_worked) {
+                if let Some(end) = end.filter(|_| ending.signalled || !has_worked()) {
+                    if ending.signalled || ending.code.is_some() {
+                        stop.cancel();
+                    }
                     ending.code = Some(code_of(end));
-                    stop.cancel();
+                    ending.at = Some(Instant::now() + FIRST_REQUEST);
                 }
             }
+            () = ending.is_due() => stop.cancel(),
             _ = tick.tick() => bridge.tick().await,
             _ = sweep.tick() => {
                 bridge.gateway.sweep();
@@ -92,12 +105,16 @@ async fn bridged(
             }
         }
     }
-    if let Some(code) = ending.code {
+    let early = (*ends.borrow()).filter(|_| !has_worked());
+    if let Some(code) = ending.code.or_else(|| early.map(code_of)) {
         return Ok(code);
     }
     // The input has ended: the server is told so, and its own status is the result.
     ends.mark_unchanged();
-    bridge.gateway.drain(Duration::ZERO).await;
+    bridge.gateway.drain(DRAIN).await;
+    if let Some(server) = &server {
+        server.end_ahead().await;
+    }
     let end = *ends.borrow();
     let exited = end.filter(|_| ends.has_changed().unwrap_or_default());
     Ok(match exited {
@@ -113,6 +130,17 @@ struct Ending {
     /// A signal was passed on: the end of the server ends this process.
     signalled: bool,
     code: Option<u8>,
+    /// When it ends at the latest.
+    at: Option<Instant>,
+}
+
+impl Ending {
+    async fn is_due(&self) {
+        match self.at {
+            Some(at) => tokio::time::sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// Without a process to pass a signal to. A server over HTTP has none, so the end is orderly.

@@ -207,6 +207,37 @@ fn it_ends_as_its_server_ends() {
 }
 
 #[test]
+fn a_server_that_dies_before_it_is_asked_ends_it_too() {
+    let home = Home::new();
+    for (words, code) in [(&["sh", "-c", "exit 7"][..], 7), (&["no-such-program-here"][..], 127)] {
+        let words = [&["--"], words].concat();
+        let mut silent = Client::start(&home, &words);
+        assert_eq!(silent.wait(), Some(code), "the client has said nothing");
+        let mut closed = Client::start(&home, &words);
+        assert_eq!(closed.end(), Some(code), "the client has closed the input");
+    }
+    let mut unused = Client::start(&home, &["--", "sh", "-c", "cat; exit 4"]);
+    assert_eq!(unused.end(), Some(4), "it ends with the input");
+}
+
+#[test]
+fn a_client_that_does_not_read_cannot_keep_it_alive() {
+    let home = Home::new();
+    let peer = Peer::new(&home, "peer");
+    let arguments = peer.arguments();
+    let mut client = Client::start(&home, &command(&arguments, ""));
+    client.open();
+    let text = "x".repeat(64 * 1024);
+    let call = json!({"name": "echo", "arguments": {"text": text}});
+    for id in 0..40 {
+        let method = "tools/call";
+        client.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": call}));
+    }
+    client.signal(Signal::TERM);
+    assert_eq!(client.wait(), Some(128 + 15));
+}
+
+#[test]
 fn a_server_that_dies_later_is_restarted() {
     let home = Home::new();
     let peer = Peer::new(&home, "peer");

@@ -354,6 +354,16 @@ impl Server {
         self.status.has_worked()
     }
 
+    /// Starts its process before an agent of this grant needs it.
+    pub fn start_ahead(&self, grant: &str) {
+        self.connector.start_ahead(grant);
+    }
+
+    /// Ends a process that was started ahead and not used.
+    pub async fn end_ahead(&self) {
+        self.connector.end_ahead().await;
+    }
+
     /// Why its last start failed, if it did.
     pub(crate) fn last_cause(&self) -> Option<String> {
         self.status.cause()
