@@ -140,11 +140,12 @@ fn list(args: &ClientListArgs) {
     let places = places();
     let items: Vec<Value> = McpClient::ALL.iter().map(|client| item(*client, &places)).collect();
     let columns = [
-        ("id", "CLIENT"),
-        ("name", "NAME"),
-        ("installed", "INSTALLED"),
-        ("connected", "CONNECTED"),
-        ("file", "FILE"),
+        ("ID", "id"),
+        ("CLIENT", "name"),
+        ("INSTALLED", "installed"),
+        ("CONNECTED", "connected"),
+        ("FILE", "file"),
+        ("PROBLEM", "problem"),
     ];
     listing::list(args.output, &items, &columns);
 }

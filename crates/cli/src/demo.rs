@@ -54,22 +54,31 @@ fn all(once: bool, runtime: &Runtime) -> anyhow::Result<Done> {
         SimulatedClient::start(ClientOptions::new(url, uid, ClientProfile::Thin, base))
     });
     Tour::new(&gateway).run()?;
-    let (admin, mcp, data) = (gateway.address("admin"), gateway.address("mcp"), gateway.data());
-    let data = data.display();
-    print::out(&format!(
-        "\nEvery sentence above was checked against the audit. While this runs, look at it:\n  \
-         toolgate status --data {data}\n  \
-         toolgate audit list --data {data}\n  \
-         toolgate audit verify --data {data}\n  \
-         admin API and console {admin}, agents {mcp}/mcp\n"
-    ));
+    print::out("\nEvery sentence above was checked against the audit.\n");
     if !once {
+        print::out(&what_to_look_at(&gateway));
         print::err("Ctrl-C ends the demo and removes its folder\n");
         runtime.block_on(signals.next());
     }
     drop(bases);
     drop(gateway);
     Ok(Done::Ok)
+}
+
+fn what_to_look_at(gateway: &DemoGateway) -> String {
+    let (data, mcp) = (gateway.data(), gateway.address("mcp"));
+    format!(
+        "While this runs, look at it in another terminal:\n\n  \
+           export TOOLGATE_DATA={}\n  \
+           toolgate console                     # all of it in a browser: prints a link that signs you in\n  \
+           toolgate status                      # one screen, and what needs your attention\n  \
+           toolgate audit list                  # each call, and the rule that decided it\n  \
+           toolgate approval list               # send_mail still waits for you: approve or deny it\n  \
+           toolgate tool show --diff rug-puller/add\n  \
+           toolgate audit verify                # the chain of hashes is whole\n\n\
+         Agents connect to {mcp}/mcp.\n",
+        data.display()
+    )
 }
 
 /// The sessions address of the gateway that runs on the data folder.

@@ -42,6 +42,7 @@ pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Done> {
         print::done(&format!("written to {}; look through it before you send it", path.display()));
     }
     print::out(&match args.output {
+        _ if args.json => format!("{result}\n"),
         OneOutput::Json => format!("{result}\n"),
         OneOutput::Table => checks.iter().map(Check::line).collect(),
     });

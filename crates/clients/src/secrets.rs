@@ -55,7 +55,7 @@ pub fn externalise(
                     if is_reference(text) || text.is_empty() {
                         continue;
                     }
-                    if is_secret(name) || looks_secret(text) {
+                    if is_secret(name) || looks_secret(text) || password_in(text).is_some() {
                         let file = format!("{}-{}", slug(server), slug(name));
                         let place = SecretPlace::File;
                         secrets.push(taken(server, file.clone(), place, text.clone()));
@@ -89,25 +89,78 @@ fn of_args(
         if is_reference(text) {
             continue;
         }
-        if let Some((flag, value)) = text.split_once('=').filter(|_| text.starts_with('-'))
-            && !value.is_empty()
-            && (is_secret(flag) || looks_secret(value))
-        {
-            let name = free(server, flag.trim_start_matches('-'), secrets);
-            let replaced = format!("{flag}=${{{name}}}");
-            secrets.push(taken(server, name, SecretPlace::Variable, value.to_owned()));
-            *text = replaced;
-        } else if text.starts_with('-') {
-            named = is_secret(text).then(|| text.trim_start_matches('-').to_owned());
-        } else if let Some(flag) =
-            before.or_else(|| looks_secret(text).then(|| "SECRET".to_owned()))
-        {
-            let name = free(server, &flag, secrets);
-            let replaced = format!("${{{name}}}");
-            secrets.push(taken(server, name, SecretPlace::Variable, text.clone()));
-            *text = replaced;
+        if text.contains("://") && text.contains('?') {
+            of_url(server, text, is_secret, secrets);
+        }
+        let found = match before {
+            Some(label) if !text.starts_with('-') => {
+                Some(Part { label, before: "", value: text, after: "" })
+            }
+            _ => secret_part(text, is_secret),
+        };
+        if let Some(Part { label, before, value, after }) = found {
+            let (name, value) = (free(server, &label, secrets), value.to_owned());
+            *text = format!("{before}${{{name}}}{after}");
+            secrets.push(taken(server, name, SecretPlace::Variable, value));
+        } else if text.starts_with('-') && is_secret(text) {
+            named = Some(text.trim_start_matches('-').to_owned());
         }
     }
+}
+
+/// A secret in the middle of an argument.
+struct Part<'a> {
+    /// What it is, for its name.
+    label: String,
+    before: &'a str,
+    value: &'a str,
+    after: &'a str,
+}
+
+/// The secret in `--flag=VALUE`, `NAME=VALUE`, `Header: VALUE`, in the password of a URL, or a
+/// well-known kind of token.
+fn secret_part<'a>(text: &'a str, is_secret: &dyn Fn(&str) -> bool) -> Option<Part<'a>> {
+    if let Some((before, value, after)) = password_in(text) {
+        return Some(Part { label: "PASSWORD".to_owned(), before, value, after });
+    }
+    // The secret is the end of the text.
+    let part = |label: &str, value: &'a str| {
+        let label = label.trim_start_matches('-').to_owned();
+        let before = text.strip_suffix(value)?;
+        Some(Part { label, before, value, after: "" }).filter(|_| !value.is_empty())
+    };
+    if looks_secret(text) {
+        return part("SECRET", without_scheme(text));
+    }
+    let is_name = |name: &str| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
+    if let Some((name, value)) = text.split_once('=').filter(|(name, _)| is_name(name)) {
+        let value = without_scheme(value);
+        return (is_secret(name) || looks_secret(value)).then(|| part(name, value))?;
+    }
+    let (name, value) = text.split_once(':').filter(|(name, _)| is_name(name))?;
+    let bare = without_scheme(value.trim_start());
+    let is_header = is_secret(name) && bare.len() < value.len();
+    (is_header || looks_secret(bare)).then(|| part(name, bare))?
+}
+
+/// The part of a header's value that is secret.
+fn without_scheme(value: &str) -> &str {
+    let schemes = ["Bearer ", "bearer ", "Basic ", "Token ", "token "];
+    schemes.iter().find_map(|scheme| value.strip_prefix(scheme)).unwrap_or(value).trim_start()
+}
+
+/// The password in `scheme://user:password@host`, with what is before and after it.
+fn password_in(text: &str) -> Option<(&str, &str, &str)> {
+    let authority = text.find("://")? + 3;
+    let (_, rest) = text.split_at_checked(authority)?;
+    let length = rest.split(['/', '?', '#']).next()?.rfind('@')?;
+    let (user, _) = rest.split_at_checked(length)?;
+    let start = authority + user.find(':')? + 1;
+    let (before, rest) = text.split_at_checked(start)?;
+    let (password, after) = rest.split_at_checked(authority + length - start)?;
+    (!password.is_empty() && !is_reference(password)).then_some((before, password, after))
 }
 
 /// Values of the query whose names are those of secrets.
@@ -207,6 +260,16 @@ mod tests {
                         "80",
                         "ghp_0123456789ab",
                         "--key=${KEY}",
+                        "-e",
+                        "GITHUB_TOKEN=mno345",
+                        "--header",
+                        "Authorization: Bearer pqr678",
+                        "postgresql://stu901:stu901@host/db",
+                        "https://y/?token=vwx234",
+                        "--auth",
+                        "-v",
+                        "C:\\keys\\path",
+                        "http://localhost:8080/",
                     ]
                     .map(text)
                     .into(),
@@ -219,15 +282,20 @@ mod tests {
                     ("MODE", text("fast")),
                     ("OTHER", text("sk-0123456789ab")),
                     ("REF_KEY", text("env:X")),
+                    ("DATABASE_URL", text("postgres://u:yza567@h/d")),
                 ]),
             ),
             ("url", text("https://x/?api_key=jkl012&a=1")),
         ]);
         let secrets = externalise("my.srv", &mut entry, "secrets", &is_secret);
         let shown = entry.to_string();
-        for value in ["abc123", "def456", "ghi789", "jkl012", "ghp_0", "sk-0"] {
+        for value in [
+            "abc123", "def456", "ghi789", "jkl012", "ghp_0", "sk-0", "mno345", "pqr678", ":stu901",
+            "vwx234", "yza567",
+        ] {
             assert!(!shown.contains(value), "{value}: {shown}");
-            assert!(secrets.iter().any(|secret| secret.value.starts_with(value)), "{value}");
+            let value = value.trim_start_matches(':');
+            assert!(secrets.iter().any(|secret| secret.value.contains(value)), "{value}");
             assert!(!format!("{secrets:?}").contains(value), "not in logs");
         }
         for kept in [
@@ -238,6 +306,12 @@ mod tests {
             "a=1",
             "file:secrets/my-srv-API-TOKEN",
             "--token=${MY_SRV_TOKEN}",
+            "GITHUB_TOKEN=${MY_SRV_GITHUB_TOKEN}",
+            "Authorization: Bearer ${MY_SRV_AUTHORIZATION}",
+            "postgresql://stu901:${MY_SRV_PASSWORD}@host/db",
+            "-v",
+            "C:\\\\keys",
+            "http://localhost:8080/",
         ] {
             assert!(shown.contains(kept), "{kept}: {shown}");
         }

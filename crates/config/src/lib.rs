@@ -43,5 +43,6 @@ pub use settings::servers::{
 };
 pub use settings::sessions::{SessionToken, SessionsConfig};
 pub use settings::tools::ToolConfig;
+pub use source::not_utf8;
 pub use surroundings::{Surroundings, TlsFault};
 pub use value::{Cidr, Expanded, HttpOrigin, Secret, Syslog, TokenHash};

@@ -114,7 +114,7 @@ pub(crate) fn decode(file: PathBuf, bytes: &[u8]) -> Result<Source, Box<Problem>
             "move policies into files of their own: `policies: { name: { file: PATH } }`",
         ));
     }
-    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+    if is_utf16(bytes) {
         return Err(refuse(code::ENCODING, "the file is UTF-16, not UTF-8", SAVE_AS_UTF8));
     }
     match std::str::from_utf8(bytes) {
@@ -140,6 +140,23 @@ pub(crate) fn decode(file: PathBuf, bytes: &[u8]) -> Result<Source, Box<Problem>
 }
 
 const SAVE_AS_UTF8: &str = "save it as UTF-8 in the editor; in PowerShell: `Get-Content toolgate.yaml | Set-Content -Encoding utf8 utf8.yaml`";
+
+/// Why bytes are not text in UTF-8, and what to do about it.
+pub fn not_utf8(bytes: &[u8]) -> &'static str {
+    if is_utf16(bytes) || bytes.iter().take(128).any(|byte| *byte == 0) {
+        "it is UTF-16, not UTF-8; save it as UTF-8 in the editor, or convert it: \
+         `iconv -f UTF-16 -t UTF-8 OLD > NEW`"
+    } else if looks_like_cp1251(bytes) {
+        "it is not UTF-8, it looks like Windows-1251 (CP1251); save it as UTF-8 in the editor, or \
+         convert it: `iconv -f CP1251 -t UTF-8 OLD > NEW`"
+    } else {
+        "it is not UTF-8; save it as UTF-8 in the editor"
+    }
+}
+
+fn is_utf16(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff])
+}
 
 /// In CP1251 Cyrillic letters are 0xC0..=0xFF; most high bytes of such a text are consecutive
 /// letters, which broken UTF-8 never has.

@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolgate_config::{Config, PolicySource};
+use toolgate_config::{Config, PolicySource, not_utf8};
 use toolgate_gateway::ActivePolicy;
 use toolgate_policy::{Known, Policy, RECOMMENDED};
 use toolgate_store::Snapshot;
@@ -57,9 +57,9 @@ pub enum PolicyError {
     /// The file cannot be read.
     #[error("cannot read the policy `{}`: {}", .0.display(), plainly(.1))]
     Unreadable(PathBuf, Arc<io::Error>),
-    /// The file is not UTF-8.
-    #[error("the policy `{}` is not UTF-8", .0.display())]
-    NotUtf8(PathBuf),
+    /// The file is not UTF-8; why, and what to do.
+    #[error("the policy `{}` cannot be used: {}", .0.display(), .1)]
+    NotUtf8(PathBuf, &'static str),
     /// The document is not valid, or fails its own tests.
     #[error(transparent)]
     Rejected(#[from] Rejected),
@@ -123,7 +123,8 @@ impl PolicyFiles {
         let found = self.0.iter().find(|(other, _)| other == path);
         let read = found.map_or_else(not_read, |(_, read)| read.clone());
         let bytes = read.map_err(|why| PolicyError::Unreadable(path.to_owned(), why))?;
-        String::from_utf8(bytes).map_err(|_| PolicyError::NotUtf8(path.to_owned()))
+        String::from_utf8(bytes)
+            .map_err(|error| PolicyError::NotUtf8(path.to_owned(), not_utf8(error.as_bytes())))
     }
 }
 

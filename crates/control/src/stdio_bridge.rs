@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use toolgate_audit::Hash;
-use toolgate_config::{Config, Listen};
+use toolgate_config::{Config, Listen, not_utf8};
 use toolgate_gateway::{APPROVED_TOOLS, Access, ActivePolicy, Gateway, Grant, RefreshError};
 use toolgate_policy::{Known, RECOMMENDED};
 use toolgate_store::Store;
@@ -74,8 +74,10 @@ impl StdioBridge {
 
     /// Uses this document from the next refresh on; one that cannot be used changes nothing.
     pub fn set_policy(&self, file: &Path, bytes: Vec<u8>) -> Result<(), PolicyErrors> {
-        let text = String::from_utf8(bytes)
-            .map_err(|_| PolicyErrors(vec![PolicyError::NotUtf8(file.to_owned())]))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let why = not_utf8(error.as_bytes());
+            PolicyErrors(vec![PolicyError::NotUtf8(file.to_owned(), why)])
+        })?;
         let name = file.file_stem().map_or(STDIO.into(), |stem| stem.to_string_lossy());
         let policy = compile(&self.config, &name, &file.display().to_string(), &text)?;
         *self.given.write().unwrap_or_else(PoisonError::into_inner) = Some(policy);

@@ -66,7 +66,8 @@ fn bounded(file: File, path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn text(bytes: Vec<u8>) -> io::Result<String> {
-    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
+    String::from_utf8(bytes)
+        .map_err(|error| io::Error::other(toolgate_config::not_utf8(error.as_bytes())))
 }
 
 fn too_large(path: &Path) -> io::Error {

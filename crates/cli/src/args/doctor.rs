@@ -22,4 +22,7 @@ pub(crate) struct DoctorArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
+    /// The same as `-o json`
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) json: bool,
 }

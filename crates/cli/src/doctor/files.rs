@@ -52,7 +52,12 @@ fn why_fix(why: &std::io::Error) -> String {
 
 fn first_error(problems: &[Problem]) -> String {
     let error = problems.iter().find(|problem| problem.severity == Severity::Error);
-    error.map(ToString::to_string).unwrap_or_default()
+    error.map(first_line).unwrap_or_default()
+}
+
+/// The place and the problem; `config check` shows the rest.
+fn first_line(problem: &Problem) -> String {
+    problem.to_string().lines().next().unwrap_or_default().to_owned()
 }
 
 /// Whether every reference leads to a secret here, and no secret is in the file itself.
@@ -68,7 +73,7 @@ fn secrets(source: &Source) -> Check {
             let literal =
                 loaded.warnings.iter().find(|it| it.message.contains("looks like a secret"));
             match literal {
-                Some(problem) => Check::warn("secrets", problem.to_string())
+                Some(problem) => Check::warn("secrets", first_line(problem))
                     .fix("write it as env:NAME or file:PATH"),
                 None => Check::ok("secrets", "every reference leads to a secret"),
             }

@@ -208,6 +208,10 @@ fn links_modes_and_tokens() {
         (&json!(true), &json!(true))
     );
     assert_eq!(of("zed")["connected"], json!(false));
+    let (_, table, _) = run(&home, &["client", "list"]);
+    let mut lines = table.lines();
+    assert!(lines.next().unwrap().starts_with("ID "), "{table}");
+    assert!(lines.any(|line| line.starts_with("cursor ") && line.contains(".cursor/mcp.json")));
 
     // The grant is the first one, and its token opens the gateway.
     let gate = Gate::start_in(home, "");

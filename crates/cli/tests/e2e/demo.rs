@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::gate::{Home, Log, eventually};
 
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 8] = [
     "an allowed call",
     "a destructive tool",
     "a looping agent",
@@ -14,6 +14,7 @@ const STEPS: [&str; 7] = [
     "a call for a person",
     "two 1C bases",
     "the kill switch",
+    "a rug-puller",
 ];
 
 #[test]

@@ -49,6 +49,9 @@ fn a_clock_that_was_ahead_is_found_and_accepted_offline() {
     let mut gate = Gate::start("");
     let (code, found) = doctor(&gate.home, &[]);
     assert_eq!((code, &found["ok"]), (Some(0), &json!(true)), "{found}");
+    let short = gate.home.run(&["doctor", "--json"]);
+    let short: Value = serde_json::from_slice(&short.stdout).unwrap();
+    assert_eq!(short["ok"], json!(true), "`--json` is `-o json`");
     for id in ["configuration", "data_folder", "clock", "audit_chain", "gateway"] {
         assert_eq!(check(&found, id)["status"], "ok", "{found}");
     }

@@ -8,6 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{KeyRule, Read, Reader, entries};
+use crate::source::not_utf8;
 use crate::syntax::{Key, Node, Value};
 use crate::value::{Text, unreadable, why};
 
@@ -73,7 +74,7 @@ impl Read for RawPolicy {
         let at = reader.path(&path);
         match reader.surroundings.read(&at) {
             Ok(bytes) if std::str::from_utf8(&bytes).is_err() => {
-                unreadable(&path, "it is not UTF-8", file.value.span, reader)
+                unreadable(&path, not_utf8(&bytes), file.value.span, reader)
             }
             Ok(_) => Some(Self(PolicySource::File(at))),
             Err(error) => unreadable(&path, &why(&error), file.value.span, reader),

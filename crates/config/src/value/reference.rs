@@ -12,6 +12,7 @@ use std::io::ErrorKind;
 use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::Reader;
+use crate::source::not_utf8;
 
 /// The largest file that a reference may name.
 const MAX_FILE: usize = 64 * 1024;
@@ -121,11 +122,13 @@ fn unset(name: &str, span: Span, reader: &mut Reader<'_>) {
 }
 
 fn read_file(path: &str, span: Span, reader: &mut Reader<'_>) -> Option<String> {
-    if let Ok(text) = String::from_utf8(read_bytes(path, span, reader)?) {
-        let text = text.strip_suffix('\n').unwrap_or(&text);
-        return Some(text.strip_suffix('\r').unwrap_or(text).to_owned());
+    match String::from_utf8(read_bytes(path, span, reader)?) {
+        Ok(text) => {
+            let text = text.strip_suffix('\n').unwrap_or(&text);
+            Some(text.strip_suffix('\r').unwrap_or(text).to_owned())
+        }
+        Err(error) => unreadable(path, not_utf8(error.as_bytes()), span, reader),
     }
-    unreadable(path, "it is not UTF-8", span, reader)
 }
 
 /// The content of a file; `None` after reporting why it is not available.
