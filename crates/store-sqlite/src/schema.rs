@@ -180,5 +180,5 @@ pub(crate) fn wrong_version(version: usize) -> StoreError {
             "the database has the old schema {version}: start this toolgate once to migrate it to {VERSION}"
         )
     };
-    StoreError::new(StoreErrorKind::Corrupt, message)
+    StoreError::new(StoreErrorKind::OtherVersion, message)
 }

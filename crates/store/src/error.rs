@@ -30,6 +30,8 @@ pub enum StoreErrorKind {
     Busy,
     /// The data is damaged.
     Corrupt,
+    /// Another version of toolgate wrote the data.
+    OtherVersion,
     /// The store was closed.
     Closed,
     /// A bug in toolgate.
@@ -89,6 +91,7 @@ impl fmt::Display for StoreErrorKind {
             StoreErrorKind::Lagging => "the disk is too slow",
             StoreErrorKind::Busy => "the store is busy",
             StoreErrorKind::Corrupt => "the data is damaged",
+            StoreErrorKind::OtherVersion => "another version of toolgate wrote the data",
             StoreErrorKind::Closed => "the store is closed",
             StoreErrorKind::Internal => "internal error",
         })

@@ -4,6 +4,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::gate::{Gate, Home, eventually};
 use crate::wire::get;
@@ -84,6 +85,36 @@ fn nothing_configured_on_an_empty_machine() {
     ] {
         assert!(printed.contains(words), "{words} is missing in\n{printed}");
     }
+}
+
+/// The way of docs/quickstart.md on an empty HOME, without anything to install.
+#[test]
+fn three_commands_lead_to_a_governed_call_within_a_minute() {
+    let since = Instant::now();
+    // 1: `toolgate serve`; the configuration only chooses free ports.
+    let gate = Gate::start("");
+    // 2: a program that publishes tools.
+    let mut program = gate.home.command(&["demo", "onec", "--uid", "demo-1", "--base", "trade"]);
+    let mut program = program.spawn().unwrap();
+    // 3: a call, as an agent would make it.
+    let called = eventually("the tool can be called", || {
+        let output = gate.home.run(&["tool", "call", "infobase_info"]);
+        output.status.success().then_some(output)
+    });
+    assert!(since.elapsed() < Duration::from_mins(1), "{:?}", since.elapsed());
+    drop(program.kill());
+    program.wait().unwrap();
+    assert!(String::from_utf8_lossy(&called.stdout).contains("УправлениеТорговлей"));
+    let rows = gate.home.run(&["audit", "list", "-o", "jsonl"]);
+    let rows = String::from_utf8(rows.stdout).unwrap();
+    let rows = rows.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let rows: Vec<_> = rows.filter(|row| row["tool"] == "infobase_info").collect();
+    let of = |kind: &str| rows.iter().find(|row| row["kind"] == kind).unwrap();
+    assert_eq!(
+        (&of("intent")["policy"], &of("outcome")["outcome"]),
+        (&"recommended".into(), &"ok".into())
+    );
+    assert_eq!(gate.home.run(&["audit", "verify"]).status.code(), Some(0));
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn data_of_a_newer_toolgate_is_refused() {
     wait(store.close(at(0))).unwrap();
     folder.sql().pragma_update(None, "user_version", 99).unwrap();
     let fault = open(folder.path(), options(Durability::Process), at(0)).unwrap_err();
-    assert_eq!(fault.kind, StoreErrorKind::Corrupt);
+    assert_eq!(fault.kind, StoreErrorKind::OtherVersion);
     assert!(fault.message.contains("schema 99"), "{fault}");
     assert!(verify(folder.path(), Vec::new()).is_err());
     assert_eq!(SCHEMA_VERSION, 5);
