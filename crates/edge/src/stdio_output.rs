@@ -184,7 +184,7 @@ mod tests {
         let (output, writer) = write_to(here);
         output.send(message(ENOUGH + 1)).await;
         let more = output.send(message(1));
-        assert!(timeout(Duration::from_secs(60), more).await.is_err(), "it waits for room");
+        assert!(timeout(Duration::from_mins(1), more).await.is_err(), "it waits for room");
         output.is_stuck().await;
         output.push(message(MOST));
         output.is_over().await;
