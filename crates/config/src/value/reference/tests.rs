@@ -82,7 +82,10 @@ fn what_cannot_be_resolved_is_named() {
         ("${a b:-s3cret}", "`${a b}` is not a reference"),
         ("${KEY", "`${` is not closed"),
         ("file:none", "cannot read the file `none`: no such file"),
-        ("file:binary", "cannot read the file `binary`: it is not UTF-8"),
+        (
+            "file:binary",
+            "cannot read the file `binary`: it is not UTF-8; save it as UTF-8 in the editor",
+        ),
         ("file:huge", "cannot read the file `huge`: it is larger than 64 KiB"),
     ] {
         assert_eq!(expanded(text, Scope::Value), Err(message.to_owned()), "{text}");
