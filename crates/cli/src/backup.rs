@@ -6,6 +6,7 @@ use crate::args::BackupArgs;
 use crate::data::{check_folder, find_data};
 use crate::exit::Done;
 use crate::print;
+use crate::waiting::Waiting;
 
 pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<Done> {
     let folder = find_data(args.data.data.as_deref(), args.data.config.as_deref())?;
@@ -16,8 +17,10 @@ pub(crate) fn run(args: &BackupArgs) -> anyhow::Result<Done> {
     }
     let to = &args.to;
     let cannot = || format!("cannot copy the data folder to `{}`", to.display());
+    let waiting = Waiting::on_terminal("copying and verifying");
     toolgate_store_sqlite::backup(&folder, to).with_context(cannot)?;
     let report = toolgate_store_sqlite::verify(to, Vec::new()).with_context(cannot)?;
+    drop(waiting);
     if let Some(bad) = report.first_bad {
         bail!("the copy in `{}` has a broken audit at row {}", to.display(), bad.seq);
     }

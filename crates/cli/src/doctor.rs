@@ -27,13 +27,16 @@ use crate::data::{find_data, is_announced};
 use crate::exit::Done;
 use crate::print;
 use crate::serve;
+use crate::waiting::Waiting;
 use check::{Check, Status};
 
 pub(crate) fn run(args: &DoctorArgs) -> anyhow::Result<Done> {
     if args.accept_clock {
         accept_clock(args)?;
     }
+    let waiting = Waiting::on_terminal("checking");
     let checks = checks(args);
+    drop(waiting);
     let ok = checks.iter().all(|check| check.status != Status::Fail);
     let items: Vec<Value> = checks.iter().map(Check::json).collect();
     let result = json!({"ok": ok, "checks": items});

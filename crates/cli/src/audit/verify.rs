@@ -8,6 +8,7 @@ use crate::args::{OneOutput, VerifyArgs};
 use crate::exit::Done;
 use crate::print;
 use crate::serve::read_checkpoints;
+use crate::waiting::Waiting;
 
 pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Done> {
     let (folder, mut audit) = super::open(&args.data)?;
@@ -16,6 +17,7 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Done> {
     let own = toolgate_store_sqlite::public_key(&folder);
     let given = args.key.as_deref().map(key::read).transpose()?;
     let elsewhere = elsewhere.unwrap_or_default();
+    let waiting = Waiting::on_terminal("verifying");
     let (report, fingerprint) = match given {
         None => {
             let report = toolgate_store_sqlite::verify(&folder, elsewhere);
@@ -35,6 +37,7 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Done> {
             (report, wanted)
         }
     };
+    drop(waiting);
     match (args.output, report.first_bad) {
         (OneOutput::Json, bad) => {
             let (ok, first_bad) = (bad.is_none(), bad.map(|bad| bad.seq));
