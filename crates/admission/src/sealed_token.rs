@@ -12,6 +12,8 @@ use toolgate_audit::ArgumentHashKey;
 pub const STATES: &[u8] = b"toolgate requestState 1";
 /// The purpose of tokens that name tasks.
 pub const TASKS: &[u8] = b"toolgate taskId 1";
+/// The purpose of tokens that carry a server's cursor.
+pub const CURSORS: &[u8] = b"toolgate cursor 1";
 
 /// Seals and opens tokens.
 pub struct Seal(LessSafeKey);

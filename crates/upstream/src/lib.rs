@@ -13,6 +13,7 @@ mod annotations;
 pub mod arguments;
 mod backoff;
 pub mod channel;
+pub mod cursors;
 pub mod era;
 pub mod event_buffer;
 pub mod failure;

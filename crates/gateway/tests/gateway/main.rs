@@ -24,6 +24,7 @@ mod answers;
 mod attributed;
 mod cancel;
 mod closed_list;
+mod cursors;
 mod cut_off;
 mod detached;
 mod dial_in_calls;

@@ -168,3 +168,16 @@ async fn no_member_of_a_batch_passes() {
     sent.answer("{}");
     assert_eq!(reply.answer().await, r#"{"jsonrpc":"2.0","id":"mine","result":{}}"#);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_list_with_pages_is_not_relayed() {
+    let (harness, mut peer) = Harness::one(Kind::Http);
+    let (agent, mut line) = harness.agent_on(&mut peer).await;
+    // A cursor that was relayed is not one that the agent may send.
+    let raw = LIST.replace(r#""prompts/list""#, r#""prompts/list","params":{"cursor":"p2"}"#);
+    let refused = agent.ask(&raw).answer().await;
+    assert!(refused.contains("-32602"), "{refused}");
+    // The list that it begins anew waits until it is whole.
+    let _reply = agent.ask(LIST);
+    assert!(begins(&line.next().await).is_none());
+}

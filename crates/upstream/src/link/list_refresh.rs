@@ -257,6 +257,9 @@ impl Link {
             let next = builder.add(result).map_err(|refusal| {
                 Failure::unavailable(format!("its {} cannot be parsed: {refusal}", kind.member()))
             })?;
+            if next.is_some() {
+                self.server.note_pages();
+            }
             let next = next.map(|cursor| format!(r#"{{"cursor":{cursor}}}"#));
             if next.is_none() || next == params {
                 break;

@@ -14,6 +14,7 @@ use toolgate_mcp::code;
 
 use super::Link;
 use super::waiting::{AgentWaiter, Bridge, ListFilter};
+use crate::cursors;
 use crate::label;
 use crate::lists::{Unreadable, without_hidden};
 use crate::shown_uris::{may_show_uris, show_uris};
@@ -58,6 +59,8 @@ impl Link {
             let list = shown.as_deref().unwrap_or(result);
             shown = for_one_grant(list).or(shown);
         }
+        let now = shown.as_deref().unwrap_or(result);
+        shown = self.with_shown_cursor(waiting, now)?.or(shown);
         if waiting.reply.expects() == AnswerKind::ToolResult
             || matches!(waiting.role, Role::Task { .. })
         {
@@ -74,6 +77,25 @@ impl Link {
             shown = label::result(now, self.server.name()).or(shown);
         }
         Ok(shown)
+    }
+
+    /// A list with the cursor of its next page as the agent knows it. Pages that are merged on `/mcp`
+    /// keep the server's own.
+    fn with_shown_cursor(
+        &self,
+        waiting: &AgentWaiter,
+        list: &str,
+    ) -> Result<Option<String>, Unreadable> {
+        let Some(method) = waiting.list_method().filter(|_| !waiting.mapped) else {
+            return Ok(None);
+        };
+        let Some(session) = self.agent_by_key(waiting.session) else { return Ok(None) };
+        let shown = cursors::shown(&session, self.server.name(), method, list)?;
+        if shown.is_some() {
+            self.server.note_pages();
+        }
+        // A list with such a cursor is for one grant.
+        Ok(shown.map(|list| for_one_grant(&list).unwrap_or(list)))
     }
 
     /// An answer about a task, with the URIs in the result of its call as shown.

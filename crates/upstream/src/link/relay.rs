@@ -1,6 +1,8 @@
 //! Large answers that are relayed to their agent while they arrive.
 //!
-//! Invariant: only lists, and only if the agent receives them unchanged except for the id.
+//! Invariant: only lists, and only if the agent receives them unchanged except for the id. The cursor
+//! of a list that was the first of its server with several pages is worth nothing: the agent is told
+//! to list again from the start.
 
 use bytes::Bytes;
 use toolgate_mcp::Outline;
@@ -12,6 +14,10 @@ impl Link {
     /// The writer for the answer to `call` that begins like this; `None` if the complete answer is
     /// required.
     pub(super) fn begins(&self, beginning: &Bytes, size: usize, call: u64) -> Option<RelayWriter> {
+        // Cursors are shown under another text.
+        if self.server.has_pages() {
+            return None;
+        }
         let outline = Outline::begin(beginning)?;
         let named = std::str::from_utf8(beginning.get(outline.id())?).ok()?;
         if named.parse() != Ok(call) {

@@ -106,6 +106,8 @@ pub struct Server {
     /// Whether toolgate lists it, or has tried to.
     own_listing: AtomicU8,
     room: Arc<Semaphore>,
+    /// Whether a list of it has had more than one page.
+    has_pages: AtomicBool,
     /// It was removed from the configuration, or replaced.
     retired: AtomicBool,
     /// Which definitions of its tools may be used.
@@ -150,6 +152,7 @@ impl Server {
             start_turn: Arc::default(),
             own_listing: AtomicU8::new(NOT_TRIED),
             room,
+            has_pages: AtomicBool::new(false),
             retired: AtomicBool::new(false),
             pins: OnceLock::new(),
             argument_check: OnceLock::new(),
@@ -217,6 +220,16 @@ impl Server {
         self.retired.store(true, Ordering::Release);
         // INVARIANT: the link holds its server; only this breaks the cycle.
         drop(self.shared.lock().take());
+    }
+
+    /// A list of it has more than one page.
+    pub fn note_pages(&self) {
+        self.has_pages.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a list of it has had more than one page.
+    pub(crate) fn has_pages(&self) -> bool {
+        self.has_pages.load(Ordering::Relaxed)
     }
 
     /// Whether it was removed from the configuration, or replaced.

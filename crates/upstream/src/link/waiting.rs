@@ -18,6 +18,7 @@ use toolgate_admission::access::Grant;
 use toolgate_admission::ended::Ended;
 use toolgate_admission::list_kind::Kind;
 use toolgate_audit::Effect;
+use toolgate_mcp::method;
 
 use super::input_required::Settled;
 use super::server::Server;
@@ -329,6 +330,12 @@ impl AgentWaiter {
             && self.hides.is_none()
             && !self.mapped
             && self.bridge.is_none()
+    }
+
+    /// The method that requests the list, if it is one.
+    pub(super) fn list_method(&self) -> Option<&'static str> {
+        let of_tasks = (self.role == Role::List).then_some(method::TASKS_LIST);
+        self.list.map(Kind::method).or(of_tasks)
     }
 
     /// The effect of a request that was not sent: earlier rounds may have run.

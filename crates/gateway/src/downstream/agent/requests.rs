@@ -7,6 +7,7 @@ use toolgate_admission::call_request::{CallRequest, Subject};
 use toolgate_admission::contained::{Work, contained};
 use toolgate_json::quote;
 use toolgate_mcp::{Refusal, code, method, write};
+use toolgate_upstream::cursors;
 use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::forward::{forward, refuse_task};
 use toolgate_upstream::link::AgentRequest;
@@ -84,8 +85,14 @@ impl AgentSession {
             Err(refusal) => return refuse_task(self, server, &request, refusal, buffer),
         };
         let related = tasks::related(self, server, request.related_task)?;
-        let changes: Vec<_> =
-            task.iter().chain(&related).map(|(part, own)| (*part, quote(own))).collect();
+        let Ok(cursor) = cursors::own(self, server, &request) else {
+            // Perhaps of a list that was relayed.
+            link.server().note_pages();
+            buffer.answer(refused(&cursors::invalid(request.id)), None);
+            return Ok(Box::pin(std::future::ready(())));
+        };
+        let tasks = task.iter().chain(&related).map(|(part, own)| (*part, quote(own)));
+        let changes: Vec<_> = tasks.chain(cursor).collect();
         let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
         let grant = self.grant();
         let ask = AgentRequest {
