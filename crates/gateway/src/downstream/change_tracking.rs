@@ -9,14 +9,16 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
+use toolgate_admission::access::Grant;
 use toolgate_admission::list_kind::Kind;
 use toolgate_audit::Hash;
 use toolgate_policy::Class;
 use toolgate_upstream::lists::List;
 use toolgate_upstream::pins::Quarantined;
 
-use self::one_server::ServerView;
+use self::one_server::{COMPARED, ServerView};
 use crate::downstream::agent::AgentSession;
 
 mod one_server;
@@ -43,6 +45,8 @@ pub(crate) struct ListState {
     quarantined: Vec<Arc<Quarantined>>,
     /// The policy, if it may hide something.
     hidden_by: Option<Hash>,
+    grant: Arc<Grant>,
+    at: Timestamp,
     /// The classes set by the operator, for each server that has any.
     classes: Vec<(String, HashMap<String, Class>)>,
     /// A digest of the session tools.
@@ -94,10 +98,9 @@ impl ChangeTracker {
         let outdated = Kind::ALL.into_iter().filter(is_changed).filter(|kind| {
             let now = ListState::by(session, *kind);
             match shown.iter_mut().find(|(known, _)| known == kind) {
-                Some((_, seen)) if seen.is_same(&now) => false,
                 Some((_, seen)) => {
-                    *seen = now;
-                    true
+                    let before = std::mem::replace(seen, now);
+                    !before.is_same(seen, session, *kind)
                 }
                 // The agent session is not open yet.
                 None => false,
@@ -146,16 +149,40 @@ impl ListState {
             let classes = &server.settings.tool_classes;
             (!classes.is_empty()).then(|| (server.name().to_owned(), classes.clone()))
         });
-        Self { lists, quarantined, hidden_by, classes: classes.collect(), of_sessions }
+        let (classes, at) = (classes.collect(), session.admission().now());
+        Self { lists, quarantined, hidden_by, grant, at, classes, of_sessions }
     }
 
-    fn is_same(&self, other: &Self) -> bool {
+    fn is_same(&self, other: &Self, session: &AgentSession, kind: Kind) -> bool {
         let pairs = self.lists.iter().zip(&other.lists);
         self.lists.len() == other.lists.len()
-            && self.hidden_by == other.hidden_by
+            && self.hides_as(other, session, kind)
             && self.quarantined == other.quarantined
             && self.classes == other.classes
             && self.of_sessions == other.of_sessions
             && pairs.into_iter().all(|(one, two)| one.0 == two.0 && one.1.ptr_eq(&two.1))
+    }
+
+    /// Whether the same entries are hidden, if the lists are the same. Built-in tools are not known
+    /// here, so another policy is a change of the tools.
+    fn hides_as(&self, other: &Self, session: &AgentSession, kind: Kind) -> bool {
+        if self.hidden_by == other.hidden_by {
+            return true;
+        }
+        let mut compared = 0;
+        kind != Kind::Tools
+            && session.links().iter().all(|link| {
+                let server = link.server();
+                let Some(advertised) = server.list_cache.of(link.client_profile()) else {
+                    return true;
+                };
+                let mut names = advertised.list(kind).entries();
+                names.all(|(own, _)| {
+                    compared += 1;
+                    compared <= COMPARED
+                        && server.is_hidden_from(&self.grant, kind, own, self.at)
+                            == server.is_hidden_from(&other.grant, kind, own, other.at)
+                })
+            })
     }
 }

@@ -96,6 +96,28 @@ async fn a_policy_that_hides_or_shows_something_is_told_to_agents_of_one_server(
     }
 }
 
+/// On `/mcp` a policy that hides a tool says nothing about prompts and resources.
+#[tokio::test(start_paused = true)]
+async fn on_all_servers_only_lists_that_change_are_told() {
+    let (harness, _player) = harness();
+    let agent = harness.open_all(INITIALIZE).await;
+    for list in LISTS {
+        let list = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{list}/list"}}"#);
+        agent.ask(&list).answer().await;
+    }
+    let mut stream = agent.listen();
+    told(&mut stream).await;
+    let tools = format!("{ALLOW}hide: [note_a]\n");
+    let prompts = format!("{tools}prompts: {{ default: allow, hide: [p] }}\n");
+    let steps = [(tools.as_str(), "tools", "prompts"), (&prompts, "prompts", "resources")];
+    for (document, changed, kept) in steps {
+        harness.test_admission.enforce(document);
+        harness.gateway.access_changed();
+        let told = told(&mut stream).await;
+        assert!(told.contains(&changed) && !told.contains(&kept), "{document} {told:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_tool_whose_class_hides_it_is_told_on_every_endpoint() {
     for endpoint in [Endpoint::Server("files".to_owned()), Endpoint::All] {

@@ -18,7 +18,7 @@ use toolgate_upstream::pins::Quarantined;
 use crate::downstream::agent::AgentSession;
 
 /// The maximum number of names that are compared. Beyond it, another policy is a change.
-const COMPARED: usize = 1_000;
+pub(super) const COMPARED: usize = 1_000;
 
 /// What determines the lists of an agent of one server.
 #[derive(Debug)]
