@@ -166,8 +166,17 @@ fn refused(status: http::StatusCode, answer: &Value) -> anyhow::Error {
         let place = format!("{}:{}", number("line"), number("column"));
         lines.push(format!("  {place}: {}: {}; {}", text("code"), text("message"), text("hint")));
     }
-    anyhow!(lines.join("\n"))
+    let text = lines.join("\n");
+    if status == http::StatusCode::UNPROCESSABLE_ENTITY {
+        return NotValid(text).into();
+    }
+    anyhow!(text)
 }
+
+/// The gateway did not accept a document, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NotValid(String);
 
 /// A segment of a path, percent-encoded.
 pub(crate) fn part(text: &str) -> String {

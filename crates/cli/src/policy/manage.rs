@@ -4,10 +4,11 @@ use anyhow::{Context as _, anyhow};
 use http::Method;
 use serde_json::{Value, json};
 use toolgate_control::visible;
+use toolgate_policy::Known;
 
-use super::number;
 use super::source::{Source, is_stdin};
-use crate::admin_client::{AdminClient, part};
+use super::{number, problems};
+use crate::admin_client::{AdminClient, NotValid, part};
 use crate::args::{
     OneOutput, PolicyApplyArgs, PolicyNameArgs, PolicyRollbackArgs, PolicyShowArgs, ShownListArgs,
 };
@@ -68,7 +69,19 @@ pub(super) fn apply(args: &PolicyApplyArgs) -> anyhow::Result<Done> {
     };
     let source = Source::read(&args.file)?;
     let client = AdminClient::new(&args.admin)?;
-    let applied = client.send_text(&Method::PUT, &path(&name), source.text)?;
+    let loaded = source.load(&Known::default());
+    if loaded.policy.is_none() {
+        problems::refuse(&source, &loaded.problems);
+        return Ok(Done::Finding);
+    }
+    let applied = match client.send_text(&Method::PUT, &path(&name), source.text) {
+        // A test of the document fails, or it does not fit this gateway.
+        Err(error) if error.is::<NotValid>() => {
+            print::err(&format!("toolgate: {error}\n"));
+            return Ok(Done::Finding);
+        }
+        answered => answered?,
+    };
     tell(args.output, &applied, &source.file, |version| {
         format!("policy `{name}` version {version} is active")
     });

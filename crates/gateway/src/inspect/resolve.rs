@@ -88,7 +88,8 @@ impl Gateway {
                 let names = aliases.chain([shown, &*tool.original]);
                 tools.extend(names.map(|name| known(SESSIONS, name, class)));
             }
-            if tools.len() == before {
+            // Without servers, the gateway is there for sessions, which have not come yet.
+            if tools.len() == before && self.servers().is_empty() {
                 unlisted.push(SESSIONS.to_owned());
             }
         }

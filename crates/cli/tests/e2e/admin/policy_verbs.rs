@@ -36,7 +36,7 @@ fn list_servers(api: &Api) {
 
 #[test]
 fn policies_are_applied_rolled_back_and_removed() {
-    let (gate, _peer) = gate_with_peer("", "", "");
+    let (gate, _peer) = gate_with_peer("", "listing", "");
     let file = gate.home.path("mine.yaml");
     let path = file.to_str().unwrap();
     fs::write(&file, CLOSED).unwrap();
@@ -82,8 +82,8 @@ fn policies_are_applied_rolled_back_and_removed() {
 
     fs::write(&file, "version: '1'\ndefault: alow\n").unwrap();
     let (code, _, said) = run(&gate, &["policy", "apply", path]);
-    assert_eq!(code, Some(2));
-    assert!(said.contains("did you mean `allow`?"), "{said}");
+    assert_eq!(code, Some(1), "an invalid policy is a finding");
+    assert!(said.contains("did you mean `allow`?") && said.contains(":2:10: error["), "{said}");
 }
 
 #[test]
@@ -105,12 +105,13 @@ fn unknown_tools_are_warnings() {
     let (gate, _peer) = gate_with_peer("", "listing", "");
     let api = Api::admin(&gate);
     list_servers(&api);
-    let text = "version: '1'\ndefault: allow\ntools: { ehco: { action: deny }, echo: {} }\n";
+    let text = "version: '1'\ndefault: allow\ntools: { ehco: { action: deny }, echo: {}, wholly_other: {} }\n";
     let put = api.expect(200, "PUT", "policies/mine", text);
     let problems = put["problems"].as_array().unwrap();
-    assert_eq!(problems.len(), 1, "{put}");
-    assert_eq!(problems[0]["code"], "TG0103");
+    assert_eq!(problems.len(), 2, "{put}");
+    assert_eq!([&problems[0]["code"], &problems[1]["code"]], ["TG0103", "TG0103"]);
     assert_eq!(problems[0]["hint"], "did you mean `echo`?");
+    assert_eq!(problems[1]["hint"], "check the name with `toolgate tool list`");
     let file = gate.home.path("mine.yaml");
     fs::write(&file, text).unwrap();
     let path = file.to_str().unwrap();
