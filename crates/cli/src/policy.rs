@@ -16,6 +16,7 @@ mod manage;
 mod plan;
 mod preflight;
 mod problems;
+mod resolved;
 mod sarif;
 mod source;
 mod test;

@@ -52,7 +52,7 @@ pub use toolgate_upstream::relay::{LastPiece, RelayReader, RelayWriter, Truncate
 pub use toolgate_upstream::results::Results;
 pub use toolgate_upstream::rewrite::refused;
 pub use toolgate_upstream::status::{LastError, ServerState, ServerStatus};
-pub use toolgate_upstream::stored_lists::SPACE as LISTS;
+pub use toolgate_upstream::stored_lists::{SPACE as LISTS, stored_tools};
 
 /// Requests of clients of protocol 2026-07-28, which have no agent session.
 pub mod sessionless_clients {

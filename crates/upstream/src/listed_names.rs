@@ -129,7 +129,7 @@ impl ListedNames {
 }
 
 /// The class of a definition, by the server's own name of its tool.
-fn class_of(own: &str, entry: &str) -> Class {
+pub(crate) fn class_of(own: &str, entry: &str) -> Class {
     match Definition::parse(entry) {
         Ok(definition) => classify(&Definition { name: own.into(), ..definition }).class,
         Err(_) => Class::by_name(own),

@@ -10,9 +10,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use toolgate_admission::list_kind::Kind;
 use toolgate_json::{peek, text};
+use toolgate_policy::Class;
 
 use crate::link::Server;
 use crate::list_cache::{Advertised, ClientProfile};
+use crate::listed_names::class_of;
 use crate::lists::{Builder, List, definition};
 use crate::pins::Facts;
 
@@ -20,6 +22,17 @@ use crate::pins::Facts;
 pub const SPACE: &str = "lists";
 /// How many bytes of lists are stored for one server.
 const MAX_STORED: usize = 4 * 1024 * 1024;
+
+/// The tools in lists that a process stored: the server's own names, and their classes.
+pub fn stored_tools(json: &str) -> Option<Vec<(String, Class)>> {
+    let stored: Value = serde_json::from_str(json).ok()?;
+    let definitions = stored.get(Kind::Tools.member())?.as_array()?.iter();
+    let tool = |raw: &str| {
+        let own = peek(raw, &["name"]).ok()?.and_then(text)?;
+        Some((own.clone().into_owned(), class_of(&own, raw)))
+    };
+    Some(definitions.filter_map(Value::as_str).filter_map(tool).collect())
+}
 
 impl Server {
     /// Its newest lists as JSON, if they have changed since the last call.

@@ -78,6 +78,9 @@ struct Resolved {
     server: Arc<str>,
     /// The server's own name of it.
     tool: Arc<str>,
+    /// Its other names; policies match all of them.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    aliases: Arc<[Arc<str>]>,
 }
 
 /// A policy after a change, with the warnings of its document.
@@ -347,6 +350,7 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
             resolved: Resolved {
                 server: Arc::clone(&resolved.server),
                 tool: Arc::clone(&resolved.tool),
+                aliases: Arc::clone(&resolved.aliases),
             },
             unknown: resolved.unknown.is_some().then_some(true),
             suggestions: resolved.unknown.clone(),

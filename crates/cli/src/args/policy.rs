@@ -10,7 +10,7 @@ use toolgate_json::canonical;
 use toolgate_policy::Class;
 
 use super::admin::{AdminArgs, ShownListArgs};
-use super::audit::OneOutput;
+use super::audit::{DataArgs, OneOutput};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct PolicyArgs {
@@ -174,8 +174,22 @@ pub(crate) struct ExplainArgs {
     /// are read.
     #[arg(long = "grant", value_name = "GRANT", conflicts_with_all = ["label", "identity"])]
     pub(crate) of_grant: Option<String>,
-    #[command(flatten)]
-    pub(crate) admin: AdminArgs,
+    /// Resolve the tool's name with the gateway that runs on this data folder, or with the folder
+    ///
+    /// With --grant: where the grant is [default: the variable TOOLGATE_DATA, else
+    /// $XDG_DATA_HOME/toolgate or ~/.local/share/toolgate].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Resolve the tool's name with the gateway with this admin API
+    ///
+    /// With --grant: where the grant is [default: the variable TOOLGATE_ADMIN, else the gateway that
+    /// runs on the data folder]. The token is read from the variable TOOLGATE_ADMIN_TOKEN, else from
+    /// `admin.token` of the data folder.
+    #[arg(long, value_name = "URL")]
+    pub(crate) admin: Option<String>,
+    /// Configuration file, for its `data` [default: ./toolgate.yaml if it exists]
+    #[arg(long, value_name = "FILE", env = "TOOLGATE_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
     /// The tool, by its own name or as `server/tool`
     ///
     /// With --grant, --data or --admin: a name that agents see on `/mcp`, such as `server__tool`.
@@ -217,6 +231,19 @@ pub(crate) struct ExplainArgs {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
     pub(crate) output: ExplainOutput,
+}
+
+impl ExplainArgs {
+    /// The gateway and the folder that are meant. The variables alone do not ask for a gateway; with
+    /// one of the options they say which.
+    pub(crate) fn gateway(&self) -> AdminArgs {
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let data = self.data.clone().or_else(|| variable("TOOLGATE_DATA").map(Into::into));
+        // A folder that was named is not another gateway's.
+        let other = || variable("TOOLGATE_ADMIN").filter(|_| self.data.is_none());
+        let admin = self.admin.clone().or_else(|| other()?.into_string().ok());
+        AdminArgs { admin, data: DataArgs { config: self.config.clone(), data } }
+    }
 }
 
 /// Facts of a call that conditions can use.

@@ -9,9 +9,12 @@ use toolgate_policy::{
 
 use super::granted::{self, Granted};
 use super::problems;
+use super::resolved::{Folder, Found, Reached};
 use super::source::Source;
 use super::test::place;
+use crate::admin_client::AdminClient;
 use crate::args::{ExplainArgs, ExplainOutput};
+use crate::data::{find_data, is_announced};
 use crate::exit::Done;
 use crate::print;
 
@@ -23,26 +26,55 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Done> {
         Some(path) => Source::read(path)?,
         None => Source { file: "recommended".to_owned(), text: RECOMMENDED.to_owned() },
     };
-    let asked = Asked::new(args);
+    let named = named(args)?;
+    let asked = match &named {
+        Some((found, _)) => Asked::found(args, found),
+        None => Asked::new(args),
+    };
     // A key such as `zulip__close` means a server only if there is one of that name.
-    let known = Known { servers: vec![asked.server.to_owned()], ..Known::default() };
+    let servers = match &named {
+        Some((_, servers)) => servers.clone(),
+        None => vec![asked.server.to_owned()],
+    };
+    let known = Known { servers, ..Known::default() };
     let loaded = source.load(&known);
     let Some(policy) = loaded.policy else {
         problems::refuse(&source, &loaded.problems);
         return Ok(Done::Finding);
     };
     let now = args.at.unwrap_or_else(Timestamp::now);
-    let call = asked.call(args);
+    let aliases = named.as_ref().map(|(found, _)| &*found.aliases).unwrap_or_default();
+    let call = Call { aliases, ..asked.call(args) };
     let explanation = explain(&policy, &call, &UNUSED, now);
+    let unknown = named.as_ref().and_then(|(found, _)| found.resolved.unknown.as_deref());
     print::out(&match args.output {
-        ExplainOutput::Json => format!("{}\n", serde_json::to_string(&explanation)?),
+        ExplainOutput::Json => told(explanation, unknown)?,
         ExplainOutput::Text => {
             let limits = limits(&policy, &call, &UNUSED, now);
             let limits: Vec<String> = limits.iter().map(line_of).collect();
-            asked.story(&source, &explanation, &limits, policy.is_shadow(now))
+            let story = asked.story(&source, &explanation, &limits, policy.is_shadow(now));
+            let (_, tool) = server_and_tool(args);
+            format!("{}{story}", unknown.map(|names| no_such_tool(tool, names)).unwrap_or_default())
         }
     });
     Ok(Done::Ok)
+}
+
+/// The tool that the name means for the gateway or the data folder that was named, and the servers
+/// of that; `None` if none was named.
+fn named(args: &ExplainArgs) -> anyhow::Result<Option<(Found, Vec<String>)>> {
+    if args.data.is_none() && args.admin.is_none() {
+        return Ok(None);
+    }
+    let admin = args.gateway();
+    let (server, tool) = server_and_tool(args);
+    let path = find_data(admin.data.data.as_deref(), admin.data.config.as_deref())?;
+    if admin.admin.is_some() || is_announced(&path) {
+        return Found::of_gateway(&AdminClient::new(&admin)?, server, tool).map(Some);
+    }
+    let folder = Folder::read(&path, admin.data.config.as_deref())?;
+    let found = folder.find(server, tool, &Reached::default());
+    Ok(Some((found, folder.servers)))
 }
 
 /// The same under the policy of a grant and with what that has used.
@@ -52,12 +84,7 @@ fn of_grant(args: &ExplainArgs, grant: &str) -> anyhow::Result<Done> {
     let Granted { source, explanation, limits, shadow, resolved } = granted;
     let unknown = resolved.unknown.as_deref();
     print::out(&match args.output {
-        ExplainOutput::Json => {
-            let suggestions = unknown.map(<[String]>::to_vec);
-            let told =
-                Told { explanation, unknown: unknown.is_some().then_some(true), suggestions };
-            format!("{}\n", serde_json::to_string(&told)?)
-        }
+        ExplainOutput::Json => told(explanation, unknown)?,
         ExplainOutput::Text => {
             let server = &resolved.server;
             let how = match (&args.class, unknown) {
@@ -72,6 +99,13 @@ fn of_grant(args: &ExplainArgs, grant: &str) -> anyhow::Result<Done> {
         }
     });
     Ok(Done::Ok)
+}
+
+/// The explain object, as one line.
+fn told(explanation: Explanation, unknown: Option<&[String]>) -> serde_json::Result<String> {
+    let suggestions = unknown.map(<[String]>::to_vec);
+    let told = Told { explanation, unknown: unknown.is_some().then_some(true), suggestions };
+    Ok(format!("{}\n", serde_json::to_string(&told)?))
 }
 
 /// An explanation, and whether there is such a tool.
@@ -127,6 +161,17 @@ impl<'a> Asked<'a> {
         let server = server.unwrap_or("test");
         let how = if args.class.is_none() { BY_NAME } else { YOU_SAY };
         Self { server, tool, class, how }
+    }
+
+    fn found(args: &'a ExplainArgs, found: &'a Found) -> Self {
+        let Found { resolved, class, .. } = found;
+        let class = args.class.unwrap_or(*class);
+        let how = match (&args.class, &resolved.unknown) {
+            (Some(_), _) => YOU_SAY,
+            (None, Some(_)) => BY_NAME,
+            (None, None) => "",
+        };
+        Self { server: &resolved.server, tool: &resolved.tool, class, how }
     }
 
     fn call(&self, args: &'a ExplainArgs) -> Call<'a> {

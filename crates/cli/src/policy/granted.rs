@@ -11,28 +11,18 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolgate_config::{Config, Names};
-use toolgate_control::offline::KnownGrant;
-use toolgate_control::session_settings::configured_class;
-use toolgate_control::{SERVERS, offline};
-use toolgate_gateway::{Records, built_in_class};
+use toolgate_control::offline;
 use toolgate_policy::{
     Amount, Call, Class, Effect, ExplainedRule, Explanation, Identity, Known, LimitState, Policy,
     SessionFacts, UNUSED, Usage, Verdict, explain, limits,
 };
-use toolgate_session::KnownSessionTool;
-use toolgate_store_sqlite::ReadOnlyStore;
+use toolgate_session::Reach;
 
+use super::resolved::{Folder, Found, Reached, Resolved};
 use super::source::Source;
 use crate::admin_client::{AdminClient, part};
 use crate::args::ExplainArgs;
-use crate::config_source;
 use crate::data::{find_data, is_announced};
-
-/// The word for sessions where servers have their name.
-const SESSIONS: &str = "sessions";
-/// The server name of built-ins.
-const TOOLGATE: &str = "toolgate";
 
 /// An explanation, and the document it is of.
 pub(super) struct Granted {
@@ -41,16 +31,6 @@ pub(super) struct Granted {
     pub(super) limits: Vec<LimitState>,
     pub(super) shadow: bool,
     pub(super) resolved: Resolved,
-}
-
-/// The tool that the name means.
-#[derive(Debug, Default)]
-pub(super) struct Resolved {
-    /// Empty if the name belongs to no server.
-    pub(super) server: String,
-    pub(super) tool: String,
-    /// No tool of this name can be called; these names are similar.
-    pub(super) unknown: Option<Vec<String>>,
 }
 
 /// A call of a grant that is asked about.
@@ -84,10 +64,10 @@ struct Session<'a> {
 impl Asked<'_> {
     /// Asks the running gateway, or reads the data folder.
     pub(super) fn explain(&self) -> anyhow::Result<Granted> {
-        let admin = &self.args.admin;
+        let admin = self.args.gateway();
         let folder = find_data(admin.data.data.as_deref(), admin.data.config.as_deref())?;
         if admin.admin.is_some() || is_announced(&folder) {
-            self.of_gateway(&AdminClient::new(admin)?)
+            self.of_gateway(&AdminClient::new(&admin)?)
         } else {
             self.of_folder(&folder)
         }
@@ -136,23 +116,9 @@ impl Asked<'_> {
         })?)
     }
 
-    fn of_folder(&self, folder: &Path) -> anyhow::Result<Granted> {
-        let shown = folder.display();
-        let unreadable = || format!("the data folder `{shown}` cannot be read");
-        let mut outside = ReadOnlyStore::open(folder).with_context(unreadable)?;
-        let mut snapshot = toolgate_store::Snapshot::default();
-        let (mut kept, mut showcase) = (Vec::new(), Vec::new());
-        if let Some(outside) = &mut outside {
-            snapshot = outside.snapshot().with_context(unreadable)?;
-            kept = outside.documents(SERVERS).with_context(unreadable)?;
-            showcase = outside.documents(Records::SPACE).with_context(unreadable)?;
-        }
-        let file =
-            config_source::Source::find(self.args.admin.data.config.as_deref()).file_state()?;
-        let servers = file.config.servers.iter().map(|server| server.name.clone());
-        let servers: Vec<String> =
-            servers.chain(kept.iter().map(|kept| kept.key.to_string())).collect();
-        let known = offline::grant(&file, &snapshot, &servers, self.grant);
+    fn of_folder(&self, path: &Path) -> anyhow::Result<Granted> {
+        let mut folder = Folder::read(path, self.args.config.as_deref())?;
+        let known = offline::grant(&folder.file, &folder.snapshot, &folder.servers, self.grant);
         let known = known?.ok_or_else(|| self.unknown())?;
         if known.revoked {
             return Err(self.revoked());
@@ -165,29 +131,18 @@ impl Asked<'_> {
             infobase_name: self.args.session_infobase.as_deref(),
             host_id: self.args.session_host.as_deref(),
         };
-        let of_sessions = self.server == Some(SESSIONS);
-        let session_tool = (of_sessions || self.server.is_none()).then(|| {
-            let tool = (self.tool, of_sessions);
-            offline::session_tool((&file.config, &servers), &showcase, &known.sessions, tool)
-        });
-        let session_tool = session_tool.flatten();
-        let resolved = self.resolve(&file.config, &servers, &known, session_tool.as_ref());
-        let Resolved { server, tool, .. } = &resolved;
-        let configured = file.config.servers.iter().find(|one| one.name == *server);
-        let set = configured.and_then(|one| configured_class(one, tool));
-        let of_session = session_tool.as_ref().map(|(_, class)| *class);
-        let built_in = built_in_class(tool).filter(|_| server == TOOLGATE);
-        let class = self.args.class.or(set).or(of_session).or(built_in);
-        let class = class.unwrap_or_else(|| Class::by_name(tool));
-        let aliases = session_tool.as_ref().map(|(known, _)| &*known.aliases).unwrap_or_default();
+        let sessions = Reach::clone(&known.sessions);
+        let reached = Reached { servers: known.servers.as_deref(), sessions };
+        let Found { resolved, class, aliases } = folder.find(self.server, self.tool, &reached);
+        let class = self.args.class.unwrap_or(class);
         let identity = known.identity.as_deref();
         let call = Call {
             grant: &known.label,
             identity: identity.map(|name| Identity { name, groups: &known.groups }),
             client: self.args.client.as_deref(),
             session: Some(facts),
-            aliases,
-            ..Call::new(server, tool, class, &self.args.args)
+            aliases: &aliases,
+            ..Call::new(&resolved.server, &resolved.tool, class, &self.args.args)
         };
         let policy = &in_force.policy;
         let told = |usage: &dyn Usage, now: Timestamp| {
@@ -195,56 +150,13 @@ impl Asked<'_> {
             let explanation = explain(policy, &call, usage, now);
             (explanation, limits(policy, &call, usage, now), policy.is_shadow(now))
         };
-        let (explanation, limits, shadow) = match &mut outside {
-            Some(outside) => outside.read_usage(self.now(), told).with_context(unreadable)?,
+        let unreadable = || format!("the data folder `{}` cannot be read", path.display());
+        let (explanation, limits, shadow) = match &mut folder.store {
+            Some(store) => store.read_usage(self.now(), told).with_context(unreadable)?,
             None => told(&UNUSED, self.now()),
         };
         let source = Source { file: policy.name().to_owned(), text: document };
         Ok(Granted { source, explanation, limits, shadow, resolved })
-    }
-
-    /// The tool that the name means, without the lists of servers: a name with the prefix of a
-    /// server in reach is taken as one of its tools.
-    fn resolve(
-        &self,
-        config: &Config,
-        servers: &[String],
-        grant: &KnownGrant,
-        session_tool: Option<&(KnownSessionTool, Class)>,
-    ) -> Resolved {
-        let of = |server: &str, tool: &str| Resolved {
-            server: server.to_owned(),
-            tool: tool.to_owned(),
-            unknown: None,
-        };
-        let unknown = |of: Resolved| Resolved { unknown: Some(Vec::new()), ..of };
-        let may_reach = |server: &str| {
-            let granted = grant.servers.as_ref();
-            servers.iter().any(|one| one == server)
-                && granted.is_none_or(|granted| granted.iter().any(|one| one == server))
-        };
-        let is_bare = |server: &str| {
-            let configured = config.servers.iter().find(|one| one.name == server);
-            configured.is_some_and(|one| one.names == Names::Bare)
-        };
-        if let Some((known, _)) = session_tool {
-            return of(SESSIONS, &known.original);
-        }
-        match self.server {
-            Some(server @ (SESSIONS | TOOLGATE)) if built_in_class(self.tool).is_none() => {
-                unknown(of(server, self.tool))
-            }
-            Some(TOOLGATE) => of(TOOLGATE, self.tool),
-            Some(server) if may_reach(server) => of(server, self.tool),
-            Some(server) => unknown(of(server, self.tool)),
-            None if built_in_class(self.tool).is_some() => of(TOOLGATE, self.tool),
-            None => match self.tool.split_once("__") {
-                Some((server, own)) if may_reach(server) && !is_bare(server) => of(server, own),
-                // Which tools a server has that is shown bare is not known.
-                _ if servers.iter().any(|one| is_bare(one) && may_reach(one)) => of("", self.tool),
-                _ => unknown(of("", self.tool)),
-            },
-        }
     }
 
     fn now(&self) -> Timestamp {
@@ -270,17 +182,6 @@ impl Asked<'_> {
 
     fn revoked(&self) -> anyhow::Error {
         anyhow!("the grant `{}` is revoked: no call of it is taken", self.grant)
-    }
-}
-
-impl Resolved {
-    fn read(answer: &Value) -> Self {
-        let text = |of: Option<&Value>| of.and_then(Value::as_str).unwrap_or_default().to_owned();
-        let resolved = answer.get("resolved");
-        let part = |name: &str| text(resolved.and_then(|of| of.get(name)));
-        let suggestions = answer.get("suggestions").and_then(Value::as_array);
-        let names = suggestions.map(|list| list.iter().map(|one| text(Some(one))).collect());
-        Self { server: part("server"), tool: part("tool"), unknown: names }
     }
 }
 

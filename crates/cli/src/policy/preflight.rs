@@ -110,7 +110,9 @@ fn question(args: &PreflightArgs, tool: &str) -> ExplainArgs {
     ExplainArgs {
         policy: None,
         of_grant: args.grant.clone(),
-        admin: admin(args),
+        data: args.agent.data.data.clone(),
+        admin: args.agent.admin.clone(),
+        config: args.agent.data.config.clone(),
         tool: tool.to_owned(),
         args: args.args.clone(),
         server: None,

@@ -147,3 +147,48 @@ fn a_folder_in_which_nothing_ever_was_has_the_grants_of_the_file() {
     home.configure(&format!("version: 1\n{CONFIG}{entry}"));
     check(&home, "allow other");
 }
+
+/// What a document on disk decides about a name that agents see; the words follow the verb.
+fn of_document(home: &Home, words: &[&str]) -> Value {
+    let base = ["policy", "explain", "-o", "json", "--policy", "draft.yaml"];
+    let output = home.run(&[&base[..], words].concat());
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{words:?}: {error}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// With a data folder, a draft is explained with the names on `/mcp`, whether or not a gateway runs
+/// on it; alone, with the tool's own.
+#[test]
+fn a_draft_is_explained_with_the_names_that_agents_see() {
+    let home = Home::new();
+    let peer = Peer::new(&home, "files");
+    let mut gate = Gate::start_in(home, &format!("servers:\n{}", peer.entry("listing", "")));
+    let draft = "version: '1'\ndefault: deny\nlist: all\n\
+                 tools:\n  echo: { action: deny }\n  files__pid: {}\n";
+    std::fs::write(gate.home.path("draft.yaml"), draft).unwrap();
+    // Waits for the server's first list.
+    gate.home.run(&["tool", "list"]);
+    let folder = gate.home.path(".local/share/toolgate").display().to_string();
+    let known = |home: &Home| {
+        let data = ["--data", &folder, "--tool"];
+        let ask = |name: &str| of_document(home, &[&data[..], &[name]].concat());
+        let rule = |name: &str| {
+            let told = ask(name);
+            assert_eq!(told["unknown"], Value::Null, "{told}");
+            [&told["effect"], &told["rule"]].map(|it| it.as_str().unwrap().to_owned()).join(" ")
+        };
+        assert_eq!(rule("files__echo"), "deny /tools/echo/action");
+        assert_eq!(rule("files__pid"), "allow ");
+        assert_eq!(rule("my_permissions"), "allow ");
+        let told = ask("files__ech");
+        assert_eq!(told["unknown"], true, "{told}");
+        assert_eq!(told["suggestions"][0], "files__echo", "{told}");
+    };
+    known(&gate.home);
+    let alone = of_document(&gate.home, &["--tool", "files__echo"]);
+    assert_eq!((&alone["rule"], &alone["unknown"]), (&json!("(default deny)"), &Value::Null));
+    assert_eq!(of_document(&gate.home, &["--tool", "echo"])["rule"], "/tools/echo/action");
+    assert_eq!(gate.stop().0, Some(0));
+    known(&gate.into_home());
+}
