@@ -116,7 +116,7 @@ pub(crate) fn cut(text: &str, width: usize, how: Cut) -> String {
         *kept += c.width().unwrap_or(0);
         (*kept <= room).then_some(c)
     };
-    if how == Cut::End {
+    if how == Cut::End || !text.starts_with('/') {
         let kept: String = text.chars().scan(0, fits).collect();
         return format!("{kept}…");
     }
@@ -141,6 +141,12 @@ mod tests {
             row(["g-0123456789", "Бухгалтерия предприятия", "/tools/close/limits/close_rate"]),
             row(["g-1", "商店", "-"]),
         ]
+    }
+
+    #[test]
+    fn a_pointer_keeps_its_end_and_a_sentence_its_beginning() {
+        assert_eq!(cut("/tools/close/limits/rate", 12, Cut::Start), "…limits/rate");
+        assert_eq!(cut("revoked the grant `a`", 12, Cut::Start), "revoked the…");
     }
 
     #[test]

@@ -114,7 +114,7 @@ fn target(ask: &Ask, what: What) -> Result<(FreezeTarget, String), Fault> {
                 |item: &Value| item.get("session_id").and_then(Value::as_str) == Some(&session);
             if !known.unwrap_or_default().iter().any(is_it) {
                 let why = format!(
-                    "there is no session `{session}`; `{{\"server\":\"{SESSIONS}\"}}` freezes all sessions"
+                    "there is no session `{session}`; a freeze of the server `{SESSIONS}` freezes all sessions"
                 );
                 return Err(Fault::not_found(why));
             }

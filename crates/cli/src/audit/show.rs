@@ -64,6 +64,7 @@ fn describe(row: &Row, documents: &Documents) -> String {
     let lines = match d.kind {
         RowKind::Intent => requested(d, "was admitted", documents),
         RowKind::Denied => requested(d, "was refused; nothing was sent", documents),
+        RowKind::Held => requested(d, "was held for a person; nothing was sent", documents),
         RowKind::Outcome => ended(d),
         other => vec![format!("Row of kind {other}.")],
     };
@@ -78,6 +79,7 @@ fn describe(row: &Row, documents: &Documents) -> String {
 fn requested(d: &Draft, became: &str, documents: &Documents) -> Vec<String> {
     let name = |field: &Option<Arc<str>>| field.as_deref().unwrap_or("?").to_owned();
     let mut lines = vec![format!("Grant {}, through {}.", name(&d.grant), name(&d.via))];
+    lines.extend(d.person.iter().map(|person| format!("Person: {person}.")));
     lines.extend(d.identity.iter().map(|identity| format!("Identity: {identity}.")));
     lines.extend(d.client.iter().map(|client| format!("Client (self-declared): {client}.")));
     let method = d.method.as_deref().unwrap_or("tools/call");

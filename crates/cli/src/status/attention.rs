@@ -39,6 +39,7 @@ pub(super) fn find(facts: &Facts) -> Vec<String> {
 fn of_server(server: &Value) -> Option<String> {
     let (name, state) = (text(server, "name")?, text(server, "state")?);
     let failed = ["failed", "backing_off", "backing off"].contains(&state);
+    let state = state.replace('_', " ");
     failed.then(|| format!("server `{name}` is {state}; `toolgate server test {name}` shows why"))
 }
 

@@ -80,7 +80,7 @@ fn servers(facts: &Facts) -> Vec<String> {
     let line = |server: &Value| {
         let name = text(server, "name").unwrap_or("?");
         let tools = server.get("tools").and_then(Value::as_u64);
-        let tools = tools.map_or_else(|| "not listed yet".to_owned(), |n| format!("{n} tools"));
+        let tools = tools.map_or_else(|| "not listed yet".to_owned(), |n| number_of(n, "tool"));
         let frozen = server.get("frozen").and_then(Value::as_bool) == Some(true);
         let frozen = if frozen { ", frozen" } else { "" };
         let state =

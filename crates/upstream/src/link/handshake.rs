@@ -277,7 +277,7 @@ impl Link {
         let first = self.server.eras.first(self.prefers);
         let negotiated = timeout(limit, self.negotiate(first, limit)).await;
         let negotiated = negotiated.unwrap_or_else(|_| {
-            Err(Failure::unavailable(format!("no handshake within {limit:?}")))
+            Err(Failure::unavailable(format!("no handshake within {:?}", to_tenths(limit))))
         });
         if negotiated.is_err() {
             self.server.eras.forget();
@@ -343,6 +343,12 @@ impl Drop for LiveChannel {
 /// How long an attempt may take.
 fn left_until(deadline: Option<Instant>, of_child: Duration) -> Duration {
     deadline.map_or(of_child, |deadline| deadline.saturating_duration_since(Instant::now()))
+}
+
+/// A duration for people.
+fn to_tenths(duration: Duration) -> Duration {
+    let tenths = duration.as_millis().saturating_add(50) / 100;
+    Duration::from_millis(u64::try_from(tenths * 100).unwrap_or(u64::MAX))
 }
 
 /// `None` if it is not done by then.
