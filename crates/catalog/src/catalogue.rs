@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attack::AttackPattern;
 use crate::class::{Class, Level};
-use crate::hazard::Hazard;
+use crate::hazard::{Hazard, is_declared};
 use crate::label::Labels;
 use crate::recommend::{Recommended, rule};
 use crate::shadow::likeness;
@@ -273,6 +273,7 @@ impl CatalogueTool {
                 .map(|signal| (signal.what.clone(), signal.place.trim_start_matches("argument ")))
                 .collect(),
             asks_for_person: self.asks_for_person(),
+            is_declared: is_declared(self.signals.iter().map(|signal| &signal.what)),
         }
         .text()
     }

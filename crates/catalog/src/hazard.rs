@@ -8,7 +8,8 @@ use crate::classify::Assessment;
 use crate::definition::Definition;
 use crate::label::Labels;
 use crate::signal::{
-    Place, TAKES_AMOUNT, TAKES_CODE, TAKES_PATH, TAKES_QUERY, TAKES_RECIPIENT, TAKES_URL,
+    DECLARED_DESTRUCTIVE, LOST, Place, TAKES_AMOUNT, TAKES_CODE, TAKES_PATH, TAKES_QUERY,
+    TAKES_RECIPIENT, TAKES_URL,
 };
 
 /// What the text is made of. It can be had from a definition or from the catalogue.
@@ -23,6 +24,8 @@ pub(crate) struct Hazard<'a> {
     /// What single arguments are: the text of the signal, the argument.
     pub(crate) takes: Vec<(String, &'a str)>,
     pub(crate) asks_for_person: bool,
+    /// Whether it is destructive only because its server declares that.
+    pub(crate) is_declared: bool,
 }
 
 /// What could go wrong if an agent calls the tool unwatched.
@@ -43,8 +46,22 @@ pub fn what_could_go_wrong(
         arguments: definition.argument_names().collect(),
         takes: takes.collect(),
         asks_for_person: found.asks_for_person(),
+        is_declared: is_declared(found.signals.iter().map(|signal| signal.what.to_string())),
     }
     .text()
+}
+
+/// Whether nothing but its server's declaration makes a tool destructive, by the texts of its signals.
+pub(crate) fn is_declared(signals: impl IntoIterator<Item = impl AsRef<str>>) -> bool {
+    let mut declared = false;
+    for signal in signals {
+        match signal.as_ref() {
+            DECLARED_DESTRUCTIVE => declared = true,
+            text if text.ends_with("class destructive") || text == LOST => return false,
+            _ => {}
+        }
+    }
+    declared
 }
 
 impl Hazard<'_> {
@@ -71,28 +88,69 @@ impl Hazard<'_> {
     }
 
     fn of_class(&self) -> String {
-        let (server, tool, arguments) = (self.server, self.tool, self.named_arguments());
+        let (server, tool) = (self.server, self.tool);
+        let Some(arguments) = self.named_arguments() else { return self.without_arguments() };
+        let s = if self.arguments.len() == 1 { "s" } else { "" };
         match self.class {
-            Class::Read => format!("`{tool}` of {server} discloses what {arguments} select."),
+            Class::Read => format!(
+                "`{tool}` of {server} shows the agent whatever {arguments} select{s}, also what the \
+                 task does not need."
+            ),
             Class::Write => format!(
-                "A wrong or injected value in {arguments} makes `{tool}` of {server} change \
-                 something that was not meant, and a loop does so many times."
+                "A wrong or injected value in {arguments} makes `{tool}` of {server} change the wrong \
+                 thing, and a loop repeats the mistake."
             ),
             Class::Execute => format!(
-                "`{tool}` of {server} runs what {arguments} contain, with the rights of the server: \
-                 an injected text can make the agent run anything."
+                "`{tool}` of {server} runs what {arguments} contain{s}, with the rights of the server: \
+                 a text that instructs the agent decides what is run."
+            ),
+            Class::Destructive if self.is_declared => format!(
+                "{server} itself declares `{tool}` destructive: take a wrong or injected value in \
+                 {arguments} for a loss that cannot be undone."
             ),
             Class::Destructive => format!(
-                "`{tool}` of {server} destroys what {arguments} select; after a wrong or injected \
-                 value the data does not come back."
+                "`{tool}` of {server} destroys what {arguments} select{s}. After a wrong or injected \
+                 value it does not come back."
             ),
             Class::Financial => format!(
-                "`{tool}` of {server} moves money or creates a duty to pay, as {arguments} state: a \
+                "`{tool}` of {server} moves money or creates a duty to pay, as {arguments} state{s}. A \
                  wrong recipient or a repeated call costs money."
             ),
             Class::Other => format!(
-                "The definition of `{tool}` of {server} does not tell what it does with {arguments}; \
-                 it may do more than its name suggests."
+                "The definition of `{tool}` of {server} does not tell what it does with {arguments}. It \
+                 may do more than its name suggests."
+            ),
+        }
+    }
+
+    /// The same for a tool without arguments, which no rule can look at.
+    fn without_arguments(&self) -> String {
+        let (server, tool) = (self.server, self.tool);
+        match self.class {
+            Class::Read => format!(
+                "`{tool}` of {server} takes no arguments, so a policy can only allow or deny all that \
+                 it shows."
+            ),
+            Class::Write => format!(
+                "Called at the wrong moment or in a loop, `{tool}` of {server} changes what should \
+                 have stayed."
+            ),
+            Class::Execute => format!(
+                "Every call of `{tool}` of {server} starts something with the rights of the server."
+            ),
+            Class::Destructive if self.is_declared => format!(
+                "{server} itself declares `{tool}` destructive: take every call for a loss that cannot \
+                 be undone."
+            ),
+            Class::Destructive => format!(
+                "`{tool}` of {server} destroys data, and takes no argument that a rule could check."
+            ),
+            Class::Financial => {
+                format!("Every call of `{tool}` of {server} moves money or creates a duty to pay.")
+            }
+            Class::Other => format!(
+                "The definition of `{tool}` of {server} does not tell what it does. It may do more than \
+                 its name suggests."
             ),
         }
     }
@@ -119,14 +177,15 @@ impl Hazard<'_> {
         }
     }
 
-    fn named_arguments(&self) -> String {
+    /// Its first arguments; `None` if it has none.
+    fn named_arguments(&self) -> Option<String> {
         const SHOWN: usize = 4;
         let shown = self.arguments.iter().take(SHOWN);
         let names: Vec<String> = shown.map(|name| format!("`{name}`")).collect();
         match names.len() {
-            0 => "its surroundings".to_owned(),
-            _ if self.arguments.len() > SHOWN => format!("{} and others", names.join(", ")),
-            _ => names.join(", "),
+            0 => None,
+            _ if self.arguments.len() > SHOWN => Some(format!("{} and others", names.join(", "))),
+            _ => Some(names.join(", ")),
         }
     }
 }

@@ -20,6 +20,8 @@ pub struct Signal {
 
 // The texts that `advice` recognises again in a catalogue.
 pub(crate) const ASKS_FOR_PERSON: &str = "asks that a person decides first";
+pub(crate) const LOST: &str = "states that something is lost";
+pub(crate) const DECLARED_DESTRUCTIVE: &str = "declares itself destructive";
 pub(crate) const TAKES_PATH: &str = "takes a path of a file system";
 pub(crate) const TAKES_URL: &str = "takes a URL";
 pub(crate) const TAKES_AMOUNT: &str = "takes an amount of money";
@@ -132,7 +134,7 @@ impl fmt::Display for What {
             What::RunsCode(verb) => write!(f, "`{verb}` with code as its object"),
             What::AnyQuery => f.write_str("runs queries, and does not state that they only read"),
             What::ReadQuery => f.write_str("states that its queries only read"),
-            What::Lost => f.write_str("states that something is lost"),
+            What::Lost => f.write_str(LOST),
             What::Report => f.write_str("named after what it reports"),
             What::NoDescription => f.write_str("there is no description"),
             What::NoVerb => f.write_str("no known verb"),
@@ -148,7 +150,7 @@ impl fmt::Display for What {
                 write!(f, "can select an operation of class {}", class.as_str())
             }
             What::Switch(class) => write!(f, "a switch of class {}", class.as_str()),
-            What::DeclaredDestructive => f.write_str("declares itself destructive"),
+            What::DeclaredDestructive => f.write_str(DECLARED_DESTRUCTIVE),
             What::DeclaredWriting => f.write_str("declares that it does not only read"),
             What::DeclaredReadOnly => {
                 f.write_str("declares itself read-only, which does not lower the class")
