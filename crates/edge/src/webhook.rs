@@ -46,7 +46,8 @@ pub enum NotDelivered {
     Status(u16),
 }
 
-/// Posts a notice; it is delivered if the receiver answers with a status of 200 to 299.
+/// Posts a notice; it is delivered if the receiver answers with a status of 200 to 299, whatever
+/// follows.
 pub async fn post(client: &Client, notice: Notice<'_>) -> Result<(), NotDelivered> {
     let mut request = Request::post(notice.url)
         .header(header::CONTENT_TYPE, "application/json")
@@ -58,9 +59,9 @@ pub async fn post(client: &Client, notice: Notice<'_>) -> Result<(), NotDelivere
     }
     let body = Bytes::copy_from_slice(notice.body.as_bytes());
     let request = request.body(body).map_err(|_| NotDelivered::Address)?;
-    let answered = timeout(TIMEOUT, client.ask(request, MAX_ANSWER)).await;
-    let response = answered.map_err(|_| NotDelivered::Unreachable)?;
-    let status = response.map_err(|_| NotDelivered::Unreachable)?.status();
+    let answered = timeout(TIMEOUT, client.status(request, MAX_ANSWER)).await;
+    let status = answered.map_err(|_| NotDelivered::Unreachable)?;
+    let status = status.map_err(|_| NotDelivered::Unreachable)?;
     if status.is_success() { Ok(()) } else { Err(NotDelivered::Status(status.as_u16())) }
 }
 
@@ -79,7 +80,37 @@ fn signature(secret: &str, time: i64, body: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::signature;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::{Client, NotDelivered, Notice, post, signature};
+
+    /// A receiver that answers with more than is read, or less than it announces, has still answered.
+    #[tokio::test]
+    async fn the_status_decides() {
+        let receiver = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", receiver.local_addr().unwrap());
+        let notice = Notice { url: &url, secret: None, time: 0, delivery: "apr_1", body: "{}" };
+        let client = Client::new();
+        for (status, expected) in [
+            ("200 OK", Ok(())),
+            ("302 Found\r\nLocation: /other", Err(NotDelivered::Status(302))),
+            ("500 No", Err(NotDelivered::Status(500))),
+        ] {
+            for sent in [2 << 20, 10] {
+                let answer = async {
+                    let (mut stream, _) = receiver.accept().await.unwrap();
+                    stream.read_u8().await.unwrap();
+                    let head = format!("HTTP/1.1 {status}\r\nContent-Length: 9999999\r\n\r\n");
+                    stream.write_all(head.as_bytes()).await.unwrap();
+                    // It is closed before everything was written.
+                    drop(stream.write_all(&vec![b'x'; sent]).await);
+                };
+                let (delivered, ()) = tokio::join!(post(&client, notice), answer);
+                assert_eq!(delivered, expected, "{status}");
+            }
+        }
+    }
 
     #[test]
     fn time_and_body_are_signed() {

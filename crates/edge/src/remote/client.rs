@@ -12,13 +12,15 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, Uri};
+use http::{Request, Response, StatusCode, Uri};
+use hyper::body::Incoming;
 use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::ResponseFuture;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::OnceCell;
+use tokio::time::timeout;
 use tower::Service;
 
 use super::buffer_pool::BufferPool;
@@ -28,6 +30,8 @@ use crate::body::{BodyError, read};
 
 /// How long a connection may take, with name lookup and TLS.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the body of a response may take of which only the status matters.
+const REST_OF_ANSWER: Duration = Duration::from_secs(1);
 /// Servers on uvicorn and Node close idle connections after 5 s. A request written just then has an
 /// unknown outcome, so our side closes first.
 const POOL_IDLE: Duration = Duration::from_secs(4);
@@ -87,13 +91,7 @@ impl Client {
         request: Request<Bytes>,
         limit: usize,
     ) -> Result<Response<Bytes>, ClientError> {
-        let secure = request.uri().scheme_str() == Some("https");
-        let pool = self.pool_for(secure).await?;
-        let answered = pool
-            .request(request.map(|body| Checked::new(body, None)))
-            .await
-            .map_err(|error| ClientError::Request(error_chain(&error)))?;
-        let (parts, body) = answered.into_parts();
+        let (parts, body) = self.send(request).await?.into_parts();
         let body = match read(body, limit, |_| true).await {
             Ok(body) => body,
             Err(BodyError::TooLarge) => {
@@ -102,6 +100,25 @@ impl Client {
             Err(_) => return Err(ClientError::Truncated),
         };
         Ok(Response::from_parts(parts, body))
+    }
+
+    /// Sends one request and reads the status of the response. Of the body up to `limit` bytes are
+    /// read, so that the connection can be used again; whatever becomes of that, the status holds.
+    pub async fn status(
+        &self,
+        request: Request<Bytes>,
+        limit: usize,
+    ) -> Result<StatusCode, ClientError> {
+        let (parts, body) = self.send(request).await?.into_parts();
+        drop(timeout(REST_OF_ANSWER, read(body, limit, |_| true)).await);
+        Ok(parts.status)
+    }
+
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Incoming>, ClientError> {
+        let secure = request.uri().scheme_str() == Some("https");
+        let pool = self.pool_for(secure).await?;
+        let answered = pool.request(request.map(|body| Checked::new(body, None))).await;
+        answered.map_err(|error| ClientError::Request(error_chain(&error)))
     }
 
     /// The buffers for large bodies.
