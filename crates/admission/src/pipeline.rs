@@ -114,6 +114,8 @@ async fn call<D: Delivery>(
             Ok(admitted) => break (admitted, recheck),
             Err(NotAdmitted::Refused(refused)) => *refused,
             Err(NotAdmitted::Held(held)) => {
+                // It keeps the access of now alive, and a new one is made after the wait.
+                drop(recheck);
                 let began = hold_began.get_or_insert_with(Instant::now);
                 let waits = (began, &mut rounds);
                 let end = hold(&admission, &held, waits, &mut delivery).await;

@@ -37,7 +37,7 @@ pub use self::driver::{DriverEnvironment, SessionDriver, SocketCommand};
 use self::facts::SessionFacts;
 pub use self::gate::Gate;
 pub use self::record::{Note, Records};
-pub(crate) use self::running_calls::RunningCalls;
+pub(crate) use self::running_calls::{RunningCall, RunningCalls};
 use self::schema::Schemas;
 pub(crate) use self::tool_list::ToolList;
 

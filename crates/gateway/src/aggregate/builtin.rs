@@ -38,6 +38,7 @@ use toolgate_upstream::held_agent::HeldAgent;
 use toolgate_upstream::lists::List;
 use toolgate_upstream::reply::Reply;
 
+use crate::dial_in::RunningCall;
 use crate::downstream::agent::AgentSession;
 
 /// Every built-in, in the order in which they are listed.
@@ -97,7 +98,9 @@ pub(crate) fn start(
     let reply = Reply::new(buffer, request.id, AnswerKind::ToolResult);
     let reply = reply.with_call_id(Some(context.call_id));
     let agent = HeldAgent::new(session, buffer, request.progress_token);
-    let delivery = ToBuiltIn { session: Arc::clone(session), built_in, reply, agent };
+    let running_call = session.running.enter(reply.id());
+    let session_of_call = Arc::clone(session);
+    let delivery = ToBuiltIn { session: session_of_call, built_in, reply, agent, running_call };
     let prepared = |_, context| ready(Some((delivery, context)));
     let rounds = request.rounds.map(|rounds| rounds.rounds);
     Ok(pipeline::run(session.admission(), context, rounds, prepared))
@@ -109,6 +112,8 @@ struct ToBuiltIn {
     built_in: &'static BuiltIn,
     reply: Reply,
     agent: HeldAgent,
+    /// Cancels it while it waits.
+    running_call: RunningCall,
 }
 
 impl HeldCaller for ToBuiltIn {
@@ -117,7 +122,10 @@ impl HeldCaller for ToBuiltIn {
     }
 
     async fn agent_gone(&mut self) {
-        self.agent.left().await;
+        tokio::select! {
+            () = self.agent.left() => {}
+            () = self.running_call.cancelled.cancelled() => {}
+        }
     }
 
     fn ask_user(&self, params: &str) -> Option<UserQuestion> {
@@ -133,6 +141,10 @@ impl Delivery for ToBuiltIn {
     }
 
     async fn send(self, Sending { context, .. }: Sending<'_>) -> Ended {
+        if self.running_call.cancelled.is_cancelled() {
+            self.reply.skip_answer();
+            return Ended::cancelled(Effect::NotStarted);
+        }
         let done = (self.built_in.run)(self.session, context.arguments.clone()).await;
         let ended = match &done {
             Ok(_) => Ended::new(Outcome::Ok, Effect::Done),
