@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolgate_audit::{Draft, RowKind};
-use toolgate_policy::draw;
+use toolgate_policy::{draw, drawn_arguments};
 use toolgate_store::{Answer, Change, StoredApproval};
 
 use crate::access::IN_BAND;
@@ -46,7 +46,7 @@ pub(crate) fn ask(approval: &StoredApproval, caller: &impl HeldCaller) -> Option
 /// The `params` of `elicitation/create`. `None` if the arguments are too long to be read.
 fn question(approval: &StoredApproval) -> Option<String> {
     let call = &approval.call;
-    let arguments = one_line(approval.arguments.as_ref()?);
+    let arguments = drawn_arguments(approval.arguments.as_deref()?);
     if arguments.len() > MAX_SHOWN {
         return None;
     }
@@ -67,8 +67,7 @@ fn question(approval: &StoredApproval) -> Option<String> {
     Some(params.to_string())
 }
 
-/// Text of an agent on one line, with hidden characters drawn. Outside of strings, JSON has line
-/// breaks only as white space.
+/// Text of an agent on one line, with hidden characters drawn.
 fn one_line(text: &str) -> String {
     draw(text).replace(['\n', '\r', '\t'], " ")
 }

@@ -3,9 +3,12 @@
 //! Invariant: text of agents and servers is escaped for the markup of the chat, and hidden characters
 //! are drawn, so that a notice shows what it says and notifies no further people.
 
-use serde_json::{Value, json};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
 use toolgate_config::NoticeFormat;
-use toolgate_policy::draw;
+use toolgate_policy::{draw, drawn_arguments};
 use toolgate_store::StoredApproval;
 
 /// Most characters of the arguments in a notice; the page shows all of them.
@@ -19,7 +22,7 @@ pub fn body(
     chat: Option<&str>,
 ) -> String {
     let body = match format {
-        NoticeFormat::Json => full(approval, page),
+        NoticeFormat::Json => return full(approval, page),
         NoticeFormat::Slack => json!({ "text": text(approval, page, &SLACK) }),
         NoticeFormat::Mattermost => json!({ "text": text(approval, page, &MATTERMOST) }),
         NoticeFormat::Telegram => json!({
@@ -33,30 +36,55 @@ pub fn body(
 }
 
 /// Everything, for programs.
-fn full(approval: &StoredApproval, page: &str) -> Value {
+#[derive(Serialize)]
+struct Full<'a> {
+    event: &'static str,
+    id: &'a str,
+    state: &'static str,
+    grant: &'a str,
+    identity: Option<&'a str>,
+    server: &'a str,
+    session_id: Option<&'a str>,
+    tool: &'a str,
+    /// As they were hashed: numbers keep their spelling.
+    arguments: Option<&'a RawValue>,
+    shown: Option<String>,
+    digest: String,
+    class: &'a str,
+    rule: &'a str,
+    asked: String,
+    people: u32,
+    note: Option<&'a str>,
+    created: String,
+    expires: String,
+    url: &'a str,
+}
+
+fn full(approval: &StoredApproval, page: &str) -> String {
     let call = &approval.call;
     let arguments = approval.arguments.as_deref();
-    json!({
-        "event": "approval.pending",
-        "id": &*approval.id,
-        "state": approval.state.as_str(),
-        "grant": &*call.grant,
-        "identity": call.identity.as_deref(),
-        "server": &*call.server,
-        "session_id": call.session_id.as_deref(),
-        "tool": &*call.tool,
-        "arguments": arguments.and_then(|text| serde_json::from_str::<Value>(text).ok()),
-        "shown": arguments.map(shown),
-        "digest": call.digest.to_string(),
-        "class": &*call.class,
-        "rule": &*call.rule,
-        "asked": approval.question.asked(),
-        "people": approval.question.people,
-        "note": approval.question.note,
-        "created": approval.created.to_string(),
-        "expires": approval.expires.to_string(),
-        "url": page,
-    })
+    let full = Full {
+        event: "approval.pending",
+        id: &approval.id,
+        state: approval.state.as_str(),
+        grant: &call.grant,
+        identity: call.identity.as_deref(),
+        server: &call.server,
+        session_id: call.session_id.as_deref(),
+        tool: &call.tool,
+        arguments: arguments.and_then(|text| serde_json::from_str(text).ok()),
+        shown: arguments.map(shown),
+        digest: call.digest.to_string(),
+        class: &call.class,
+        rule: &call.rule,
+        asked: approval.question.asked(),
+        people: approval.question.people,
+        note: approval.question.note.as_deref(),
+        created: approval.created.to_string(),
+        expires: approval.expires.to_string(),
+        url: page,
+    };
+    serde_json::to_string(&full).unwrap_or_default()
 }
 
 /// The markup of a chat.
@@ -69,9 +97,9 @@ struct Markup {
 }
 
 const SLACK: Markup = Markup {
-    escape: |text| angles(&without_marks(text)),
+    escape: |text| slack_angles(&without_marks(text)),
     bold: ("*", "*"),
-    code: |text| format!("```{}```", angles(&text.replace('`', "\u{2cb}"))),
+    code: |text| format!("```{}```", slack_angles(&text.replace('`', "\u{2cb}"))),
     link: |page| format!("<{page}|Open the approval>"),
 };
 
@@ -91,7 +119,8 @@ const TELEGRAM: Markup = Markup {
 
 fn text(approval: &StoredApproval, page: &str, markup: &Markup) -> String {
     let call = &approval.call;
-    let say = |text: &str| (markup.escape)(&draw(text));
+    // A line break in a name would begin a line that seems to be toolgate's.
+    let say = |text: &str| (markup.escape)(&draw(text).replace(['\n', '\r'], " "));
     let (begin, end) = markup.bold;
     let mut out = format!(
         "{begin}A call waits for {}{end}\n{} / {} ({}), grant {}, until {}",
@@ -100,7 +129,7 @@ fn text(approval: &StoredApproval, page: &str, markup: &Markup) -> String {
         say(&call.tool),
         say(&call.class),
         say(&call.grant),
-        say(&approval.expires.to_string()),
+        say(&second(approval.expires).to_string()),
     );
     if let Some(note) = &approval.question.note {
         out.push('\n');
@@ -117,22 +146,33 @@ fn text(approval: &StoredApproval, page: &str, markup: &Markup) -> String {
 
 /// Arguments with hidden characters drawn, cut to a length that chats accept.
 fn shown(arguments: &str) -> String {
-    let drawn = draw(arguments);
-    match drawn.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{} …", drawn.get(..end).unwrap_or_default()),
-        None => drawn.into_owned(),
+    let mut drawn = drawn_arguments(arguments);
+    if let Some((end, _)) = drawn.char_indices().nth(SHOWN) {
+        drawn.truncate(end);
+        drawn.push_str(" …");
     }
+    drawn
 }
 
-/// For markups in which `<`, `>` and `&` have a meaning.
+/// For HTML, also inside an attribute.
 fn angles(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    text.replace('"', "&quot;")
+    slack_angles(text).replace('"', "&quot;")
+}
+
+/// The three characters that Slack decodes; it would show `&quot;` as it is.
+fn slack_angles(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// A time without fractions of a second.
+fn second(time: Timestamp) -> Timestamp {
+    time.round(jiff::Unit::Second).unwrap_or(time)
 }
 
 /// Without the characters with which Slack marks text: it has no escape for them.
 fn without_marks(text: &str) -> String {
-    text.replace('*', "\u{2217}").replace('_', "\u{ff3f}").replace(['~', '`'], "\u{2cb}")
+    let text = text.replace('*', "\u{2217}").replace('_', "\u{ff3f}");
+    text.replace('~', "\u{223c}").replace('`', "\u{2cb}")
 }
 
 /// For Markdown.
@@ -155,7 +195,7 @@ fn backslashes(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
+    use serde_json::Value;
     use toolgate_audit::CallId;
     use toolgate_policy::{ApprovalState, Digest, Question};
     use toolgate_store::HeldCall;
@@ -198,6 +238,10 @@ mod tests {
         }
     }
 
+    fn numbers() -> StoredApproval {
+        StoredApproval { arguments: Some(r#"{"b":1e0, "a":1.0}"#.into()), ..approval() }
+    }
+
     #[test]
     fn bodies_of_every_format() {
         let page = "https://gate.example.com/approvals/apr_1";
@@ -208,7 +252,7 @@ mod tests {
             written(NoticeFormat::Slack, None),
             json!({"text": "*A call waits for the group ops*\nfiles / rm\u{2217} (destructive), grant \
                 la\u{ff3f}ptop, until 1970-01-01T00:30:00Z\nlook \u{2217}twice\u{2217}\n\
-                ```{&quot;a&quot;:&quot;&lt;b&gt;\u{2cb}x\u{2cb}@all&amp;\\u{202E}&quot;}```\n\
+                ```{\"a\":\"&lt;b&gt;\u{2cb}x\u{2cb}@all&amp;\\u{202E}\"}```\n\
                 <https://gate.example.com/approvals/apr_1|Open the approval>"})
         );
         assert_eq!(
@@ -233,6 +277,10 @@ mod tests {
         let full = written(NoticeFormat::Json, None);
         assert_eq!((&full["event"], &full["url"]), (&json!("approval.pending"), &json!(page)));
         assert_eq!(full["arguments"], json!({"a": "<b>`x`@all&\u{202e}"}));
+        // Numbers keep the spelling that was hashed.
+        let spelled = body(&numbers(), page, NoticeFormat::Json, None);
+        assert!(spelled.contains(r#""arguments":{"b":1e0, "a":1.0}"#), "{spelled}");
+        assert!(spelled.contains(r#""shown":"{\"b\":1e0,\"a\":1.0}""#), "{spelled}");
         assert_eq!(full["shown"], r#"{"a":"<b>`x`@all&\u{202E}"}"#);
     }
 
@@ -240,6 +288,12 @@ mod tests {
     fn text_of_agents_cannot_mark_anything_up() {
         let hostile = "<!channel> @all `x` *y* [z](http://a) <b>&\u{202e}";
         let drawn = draw(hostile);
+        for markup in [&SLACK, &MATTERMOST, &TELEGRAM] {
+            let mut approval = approval();
+            approval.call.tool = "rm\nApproved by: admin".into();
+            let lines = text(&approval, "http://a/b", markup);
+            assert!(lines.lines().all(|line| !line.starts_with("Approved")), "{lines}");
+        }
         let slack = (SLACK.escape)(&drawn);
         assert!(!slack.contains('<') && !slack.contains('*') && !slack.contains('`'), "{slack}");
         let code = (SLACK.code)(&drawn);

@@ -8,6 +8,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use toolgate_catalog::draw;
+use toolgate_json::scan::compact;
 
 use crate::{Digest, Hold};
 
@@ -55,6 +57,12 @@ impl Binding<'_> {
         }
         Digest(hash.finalize().into())
     }
+}
+
+/// Arguments for a person who decides about them: without blanks between tokens, with which an agent
+/// could move a part of them out of sight, and with hidden characters drawn.
+pub fn drawn_arguments(arguments: &str) -> String {
+    draw(&compact(arguments)).into_owned()
 }
 
 /// The state of an approval.

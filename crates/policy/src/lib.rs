@@ -55,7 +55,9 @@ mod usage;
 mod verdict;
 mod window;
 
-pub use approval::{Answerer, ApprovalState, Binding, MayNotAnswer, Question, REQUESTER};
+pub use approval::{
+    Answerer, ApprovalState, Binding, MayNotAnswer, Question, REQUESTER, drawn_arguments,
+};
 pub use call::{Approval, Call, Identity, SessionFacts};
 pub use code::{Code, Severity};
 pub use decide::{

@@ -85,3 +85,9 @@ fn only_those_who_are_asked_may_answer() {
     let no_common_group = Question { no_common_group: true, ..question(&[]) };
     assert_eq!(no_common_group.may_answer(admin, None, off, 1), Err(MayNotAnswer::NoCommonGroup));
 }
+
+#[test]
+fn drawn_arguments_have_nothing_out_of_sight() {
+    let far = format!("{{ \"a\" :1,{}\"b\":\"x \\n\u{202e}y\"}}", " \n".repeat(5_000));
+    assert_eq!(drawn_arguments(&far), r#"{"a":1,"b":"x \n\u{202E}y"}"#);
+}

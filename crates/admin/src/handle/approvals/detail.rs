@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::sync::oneshot;
 use toolgate_audit::Row;
 use toolgate_policy::{
-    Approval, Call, Class, Identity, LimitState, Take, Usage, decide, draw, limits,
+    Approval, Call, Class, Identity, LimitState, Take, Usage, decide, draw, drawn_arguments, limits,
 };
 use toolgate_store::{RowQuery, StoredApproval};
 
@@ -24,9 +24,9 @@ const RECENT: usize = 10;
 /// An approval with everything that a person needs to decide it.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ApprovalDetail")]
-pub(crate) struct Detail {
+pub(crate) struct Detail<'a> {
     #[serde(flatten)]
-    approval: ApprovalItem,
+    approval: ApprovalItem<'a>,
     /// The arguments as one line of JSON, with invisible and direction-changing characters drawn as
     /// `\u{…}`; null once the approval has ended.
     shown: Option<String>,
@@ -88,7 +88,7 @@ pub(crate) async fn get(ask: Ask) -> Answer {
     let recent = recent.filter_map(|row| serde_json::from_str(&row.to_json()).ok());
     let last = store.last_consumed(&approval.call).await?;
     ok(&Detail {
-        shown: approval.arguments.as_ref().map(|text| draw(text).into_owned()),
+        shown: approval.arguments.as_deref().map(drawn_arguments),
         level: class.map(|class| class.level().as_str()),
         class_reason: class.map(|class| {
             tool::class_reason(
