@@ -151,17 +151,17 @@ routes! {
     Post "/api/v1/policies/{name}/explain" Viewer "Explain the decision of a policy about a call, with the remaining limits"
         [&[]] [policies::Asked] 200 [any] policies::explained;
     Get "/api/v1/approvals" Viewer "Held calls and their answers, the oldest first"
-        [APPROVALS] [] 200 [List<approvals::ApprovalItem>] approvals::list;
+        [APPROVALS] [] 200 [List<approvals::ApprovalItem<'static>>] approvals::list;
     Get "/api/v1/approvals/standing" Viewer "Standing exceptions: similar calls that pass for a while"
         [PAGE] [] 200 [List<standing::StandingItem>] standing::list;
     Delete "/api/v1/approvals/standing/{id}" Approver "End a standing exception"
         [&[]] [] 204 [] standing::end;
     Get "/api/v1/approvals/{id}" Viewer "One approval: what was hashed, the grant's recent calls, limits, and what differs from the last approved call"
-        [&[]] [] 200 [approvals::Detail] approvals::get;
+        [&[]] [] 200 [approvals::Detail<'static>] approvals::get;
     Post "/api/v1/approvals/{id}/approve" Approver "Approve a held call"
-        [&[]] [approvals::Reply] 200 [approvals::ApprovalItem] approvals::approve;
+        [&[]] [approvals::Reply] 200 [approvals::ApprovalItem<'static>] approvals::approve;
     Post "/api/v1/approvals/{id}/deny" Approver "Deny a held call"
-        [&[]] [approvals::Reply] 200 [approvals::ApprovalItem] approvals::deny;
+        [&[]] [approvals::Reply] 200 [approvals::ApprovalItem<'static>] approvals::deny;
     Get "/api/v1/freeze" Viewer "Active freezes"
         [PAGE] [] 200 [List<FreezeItem>] freeze::list;
     Post "/api/v1/freeze" Admin "Freeze a grant, a server, a session, or everything; 200 with the same id if it is frozen already"

@@ -50,12 +50,21 @@ pub struct GrantedException {
 /// The people who may answer approvals.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Approvers {
-    /// The groups of each person with the role, by name.
-    pub groups: HashMap<Arc<str>, Vec<String>>,
+    /// Each person with the role, by name.
+    pub by_name: HashMap<Arc<str>, Approver>,
     /// How many people there are, with any role.
     pub people: usize,
     /// `approvals.four_eyes`.
     pub four_eyes: Option<bool>,
+}
+
+/// A person who may answer approvals.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Approver {
+    /// Their groups.
+    pub groups: Vec<String>,
+    /// When their token expires; their answers mean nothing after that.
+    pub expires: Option<Timestamp>,
 }
 
 /// The SHA-256 of a token.
@@ -194,7 +203,7 @@ impl Access {
     }
 
     /// The grant of this label as it is now.
-    pub(crate) fn of_label(&self, label: &str) -> Option<&Arc<Grant>> {
+    pub fn of_label(&self, label: &str) -> Option<&Arc<Grant>> {
         let local = self.local.as_ref().filter(|grant| *grant.label == *label);
         local.or_else(|| self.by_label.get(label))
     }
@@ -207,21 +216,27 @@ pub const IN_BAND: &str = "in-band";
 
 impl Approvers {
     /// Whether a person may answer an approval now.
-    pub fn may_answer(&self, approval: &StoredApproval, person: &str) -> Result<(), MayNotAnswer> {
-        let Some(groups) = self.groups.get(person) else {
+    pub fn may_answer(
+        &self,
+        approval: &StoredApproval,
+        person: &str,
+        now: Timestamp,
+    ) -> Result<(), MayNotAnswer> {
+        let is_valid = |one: &&Approver| one.expires.is_none_or(|end| now < end);
+        let Some(one) = self.by_name.get(person).filter(is_valid) else {
             return Err(MayNotAnswer::NotAsked(approval.question.asked()));
         };
-        let who = Answerer { name: person, groups };
+        let who = Answerer { name: person, groups: &one.groups };
         let identity = approval.call.identity.as_deref();
         approval.question.may_answer(who, identity, self.four_eyes, self.people)
     }
 
     /// Whether an answer still counts.
-    pub fn accepts(&self, approval: &StoredApproval, answer: &Answer) -> bool {
+    pub fn accepts(&self, approval: &StoredApproval, answer: &Answer, now: Timestamp) -> bool {
         if &*answer.via == IN_BAND {
             return approval.question.asks_only_requester();
         }
-        self.may_answer(approval, &answer.person).is_ok()
+        self.may_answer(approval, &answer.person, now).is_ok()
     }
 }
 

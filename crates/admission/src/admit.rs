@@ -271,14 +271,16 @@ impl Admission {
 
     fn hold_request(&self, parts: HoldParts, access: &Arc<Access>) -> Option<Box<HoldRequest>> {
         let random = HEXLOWER.encode(&self.ids.call()?);
-        let access = Arc::clone(access);
+        let (access, now) = (Arc::clone(access), self.now());
         Some(Box::new(HoldRequest {
             id: format!("apr_{random}").into(),
             binding: parts.binding,
             digest: parts.digest,
             members: parts.members,
             arguments: parts.arguments,
-            is_valid: Box::new(move |approval, answer| access.approvers.accepts(approval, answer)),
+            is_valid: Box::new(move |approval, answer| {
+                access.approvers.accepts(approval, answer, now)
+            }),
         }))
     }
 

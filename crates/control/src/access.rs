@@ -65,8 +65,8 @@ pub(crate) fn exceptions(
     approvers: &Approvers,
 ) -> HashMap<Arc<str>, Vec<GrantedException>> {
     let mut all: HashMap<Arc<str>, Vec<GrantedException>> = HashMap::new();
-    let valid = |one: &&StandingException| approvers.groups.contains_key(&one.person);
-    for one in snapshot.exceptions.iter().filter(valid) {
+    for one in &snapshot.exceptions {
+        let Some(person) = approvers.by_name.get(&one.person) else { continue };
         let Ok(kept) = serde_json::from_str::<Kept>(&one.kept) else {
             tracing::error!(id = &*one.id, "a standing exception cannot be read; it lifts nothing");
             continue;
@@ -78,12 +78,37 @@ pub(crate) fn exceptions(
             tool: one.tool.to_string(),
             fingerprint: one.fingerprint.map(|hash| hash.0.to_vec()).unwrap_or_default(),
             policy_hash: one.policy_hash.map(|hash| hash.to_string()).unwrap_or_default(),
-            expires: one.expires,
+            expires: person.expires.map_or(one.expires, |end| one.expires.min(end)),
         };
         let exception = Arc::new(Exception::plain(facts));
         all.entry(Arc::clone(&one.grant)).or_default().push(GrantedException { exception, kept });
     }
     all
+}
+
+/// The standing exceptions that mean nothing any more, and why. They are ended for good: a policy
+/// that changes back, or a new person of the same name, does not bring them to life again.
+///
+/// The policy of the grant `elsewhere` is known only to another process.
+pub(crate) fn void_exceptions<'s>(
+    snapshot: &'s Snapshot,
+    access: &Access,
+    elsewhere: &str,
+) -> Vec<(&'s StandingException, &'static str)> {
+    let why = |one: &StandingException| {
+        if !access.approvers.by_name.contains_key(&one.person) {
+            return Some("its person may not answer approvals any more");
+        }
+        match access.of_label(&one.grant) {
+            _ if *one.grant == *elsewhere => None,
+            None => Some("its grant has ended"),
+            Some(grant) => {
+                let hash = grant.policy.as_ref().and_then(|policy| policy.hash);
+                (hash != one.policy_hash).then_some("the policy of its grant has changed")
+            }
+        }
+    };
+    snapshot.exceptions.iter().filter_map(|one| Some((one, why(one)?))).collect()
 }
 
 pub(crate) fn frozen(snapshot: &Snapshot) -> Frozen {

@@ -20,9 +20,9 @@ use toolgate_audit::{Draft, Hash};
 use toolgate_config::{ApprovalsConfig, Listen, ServerConfig};
 use toolgate_gateway::{APPROVED_TOOLS, Gateway, RefreshError};
 use toolgate_policy::{Known, Policy};
-use toolgate_store::{Change, Document, Snapshot, Store};
+use toolgate_store::{Change, ChangeError, Document, Snapshot, StandingException, Store};
 
-use crate::access::{access, exceptions};
+use crate::access::{access, exceptions, void_exceptions};
 use crate::added_servers::{AddedServers, SERVERS, servers};
 use crate::checked_policies::CheckedPolicies;
 use crate::error::{NotAccepted, NotActive, NotChanged};
@@ -33,6 +33,7 @@ use crate::people::{People, people};
 use crate::policies::{Before, Compiled, FileState, Meanings, policies};
 use crate::policy_check;
 use crate::read_model::read_model;
+use crate::stdio_bridge::STDIO;
 use crate::view::{Origin, View};
 
 mod recording;
@@ -280,6 +281,7 @@ impl Control {
         let people = people(self.parts.admin_token, config, snapshot);
         access.approvers = people.approvers(config.approvals.four_eyes);
         access.exceptions = exceptions(snapshot, &access.approvers);
+        self.end_exceptions(void_exceptions(snapshot, &access, STDIO)).await;
         let view = read_model(&file, snapshot, &servers, &policies, local.is_on);
         let summary = Summary::of(&view, names);
 
@@ -304,6 +306,23 @@ impl Control {
         let compiled = policies.compiled;
         *state = State { file: Some(file), compiled, meanings, servers, summary };
         Ok(())
+    }
+
+    /// Ends standing exceptions for good. Those that cannot be ended now lift nothing either, and are
+    /// ended with the next change.
+    async fn end_exceptions(&self, void: Vec<(&StandingException, &'static str)>) {
+        for (one, why) in void {
+            let message = format!("ended a standing exception: {why}");
+            let row = one.row(self.gateway().admission().now(), &message);
+            let change = Change::EndException(Arc::clone(&one.id));
+            match self.parts.store.change(change, row).await {
+                // Another process was faster.
+                Ok(_) | Err(ChangeError::Unknown(_)) => {}
+                Err(error) => {
+                    tracing::error!(id = &*one.id, %error, "a standing exception is not ended yet");
+                }
+            }
+        }
     }
 
     async fn read_store(&self) -> Result<StoreState, NotActive> {

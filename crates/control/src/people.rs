@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate_audit::Hash;
 use toolgate_config::{Config, PersonConfig, Role};
-use toolgate_gateway::Approvers;
+use toolgate_gateway::{Approver, Approvers};
 use toolgate_store::{self as store, Snapshot};
 
 /// A person with a token.
@@ -46,8 +46,11 @@ impl People {
     pub fn approvers(&self, four_eyes: Option<bool>) -> Approvers {
         let answer = |person: &&Arc<Person>| person.may(Role::Approver);
         let answering = self.0.values().filter(answer);
-        let groups = answering.map(|person| (Arc::clone(&person.name), person.groups.clone()));
-        Approvers { groups: groups.collect(), people: self.0.len(), four_eyes }
+        let by_name = answering.map(|person| {
+            let Person { name, groups, expires, .. } = &**person;
+            (Arc::clone(name), Approver { groups: groups.clone(), expires: *expires })
+        });
+        Approvers { by_name: by_name.collect(), people: self.0.len(), four_eyes }
     }
 
     /// The person with this token. It is found by its hash, so the time says nothing about tokens.

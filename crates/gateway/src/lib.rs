@@ -32,7 +32,8 @@ pub use inspect::known::{KnownServer, KnownTool};
 pub use inspect::person_call::{NotCalled, PersonCall};
 pub use inspect::resolve::{ResolvedTool, built_in_class};
 pub use toolgate_admission::access::{
-    Access, Acting, ActivePolicy, Approvers, Frozen, Grant, GrantedException, IN_BAND, LastUse,
+    Access, Acting, ActivePolicy, Approver, Approvers, Frozen, Grant, GrantedException, IN_BAND,
+    LastUse,
 };
 pub use toolgate_admission::admit::{Admission, ArgumentRecording, Refresh, RefreshError};
 pub use toolgate_admission::auth_failures::{AuthFailureReason, AuthFailures, Listener, Peer};

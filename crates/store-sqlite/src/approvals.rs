@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use toolgate_audit::{CallId, Hash};
 use toolgate_policy::{ApprovalState, Digest};
 use toolgate_store::{
-    Answer, ApprovalQuery, DueNotice, HeldCall, PendingApprovals, StandingException, StoreError,
-    StoredApproval,
+    Answer, ApprovalQuery, DueNotice, HeldCall, LISTED_BYTES, PendingApprovals, StandingException,
+    StoreError, StoredApproval,
 };
 
 use crate::{
@@ -67,7 +67,12 @@ pub(crate) fn put(connection: &Connection, approval: &StoredApproval) -> Result<
         &size,
         &approval.arguments,
     ];
-    execute(connection, sql::APPROVAL_PUT, &values).map(drop)
+    // Every change writes the row anew, and large arguments have pages of their own: those that become
+    // free are overwritten too.
+    connection.pragma_update(None, "secure_delete", "ON").or_store_error()?;
+    let put = execute(connection, sql::APPROVAL_PUT, &values).map(drop);
+    connection.pragma_update(None, "secure_delete", "FAST").or_store_error()?;
+    put
 }
 
 /// The version of the approvals after one more change.
@@ -123,14 +128,31 @@ pub(crate) fn select(
     };
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     match query.state {
-        None => {
-            all(connection, sql::APPROVAL_ALL, &[&created, &id, &query.grant, &limit], approval)
-        }
+        None => listed(connection, sql::APPROVAL_ALL, &[&created, &id, &query.grant, &limit]),
         Some(state) => {
             let values: [&dyn ToSql; 5] = [&created, &id, &query.grant, &limit, &state.as_str()];
-            all(connection, sql::APPROVAL_IN_STATE, &values, approval)
+            listed(connection, sql::APPROVAL_IN_STATE, &values)
         }
     }
+}
+
+/// The approvals that are found, up to [`LISTED_BYTES`] of arguments.
+fn listed(
+    connection: &Connection,
+    sql: &str,
+    values: &[&dyn ToSql],
+) -> Result<Vec<StoredApproval>, StoreError> {
+    let mut statement = connection.prepare_cached(sql).or_store_error()?;
+    let mut rows = statement.query(values).or_store_error()?;
+    let (mut list, mut bytes) = (Vec::new(), 0);
+    while bytes < LISTED_BYTES
+        && let Some(row) = rows.next().or_store_error()?
+    {
+        let one = approval(row).ok_or_else(|| damaged("approval"))?;
+        bytes += one.argument_bytes();
+        list.push(one);
+    }
+    Ok(list)
 }
 
 /// How many approvals are pending.
@@ -190,31 +212,43 @@ pub(crate) fn except(
 
 /// Every standing exception.
 pub(crate) fn exceptions(connection: &Connection) -> Result<Vec<StandingException>, StoreError> {
-    all(connection, sql::STANDING_ALL, &[], |row| {
-        Some(StandingException {
-            id: text(row, 0)?,
-            approval: text(row, 1)?,
-            grant: text(row, 2)?,
-            server: text(row, 3)?,
-            tool: text(row, 4)?,
-            fingerprint: row.get::<_, Option<[u8; 32]>>(5).ok()?.map(Hash),
-            policy_hash: row.get::<_, Option<[u8; 32]>>(6).ok()?.map(Hash),
-            kept: text(row, 7)?,
-            person: text(row, 8)?,
-            reason: row.get(9).ok()?,
-            created: timestamp(row.get(10).ok()?)?,
-            expires: timestamp(row.get(11).ok()?)?,
-        })
+    all(connection, sql::STANDING_ALL, &[], exception)
+}
+
+/// Standing exceptions whose time is up.
+pub(crate) fn due_exceptions(
+    connection: &Connection,
+    now: Timestamp,
+) -> Result<Vec<StandingException>, StoreError> {
+    all(connection, sql::STANDING_DUE, &[&micros(now)], exception)
+}
+
+fn exception(row: &Row<'_>) -> Option<StandingException> {
+    Some(StandingException {
+        id: text(row, 0)?,
+        approval: text(row, 1)?,
+        grant: text(row, 2)?,
+        server: text(row, 3)?,
+        tool: text(row, 4)?,
+        fingerprint: row.get::<_, Option<[u8; 32]>>(5).ok()?.map(Hash),
+        policy_hash: row.get::<_, Option<[u8; 32]>>(6).ok()?.map(Hash),
+        kept: text(row, 7)?,
+        person: text(row, 8)?,
+        reason: row.get(9).ok()?,
+        created: timestamp(row.get(10).ok()?)?,
+        expires: timestamp(row.get(11).ok()?)?,
     })
 }
 
 fn approval(row: &Row<'_>) -> Option<StoredApproval> {
-    let answers: Vec<StoredAnswer> = serde_json::from_str(&row.get::<_, String>(18).ok()?).ok()?;
+    // Thousands are listed at once, so what is only parsed is not copied.
+    let column = |place| row.get_ref(place).ok()?.as_str().ok();
+    let answers: Vec<StoredAnswer> = serde_json::from_str(column(18)?).ok()?;
     let answers = answers.into_iter().map(StoredAnswer::read).collect::<Option<_>>()?;
     Some(StoredApproval {
         id: text(row, 0)?,
         binding: Digest(row.get(1).ok()?),
-        state: ApprovalState::parse(&row.get::<_, String>(2).ok()?)?,
+        state: ApprovalState::parse(column(2)?)?,
         call: HeldCall {
             call_id: CallId(row.get(3).ok()?),
             grant: text(row, 4)?,
@@ -231,7 +265,7 @@ fn approval(row: &Row<'_>) -> Option<StoredApproval> {
             policy: row.get(15).ok()?,
             policy_hash: row.get::<_, Option<[u8; 32]>>(16).ok()?.map(Hash),
         },
-        question: serde_json::from_str(&row.get::<_, String>(17).ok()?).ok()?,
+        question: serde_json::from_str(column(17)?).ok()?,
         answers,
         created: timestamp(row.get(19).ok()?)?,
         expires: timestamp(row.get(20).ok()?)?,

@@ -68,6 +68,8 @@ pub(crate) fn open(folder: &Path, durability: Durability) -> Result<Connection, 
         Durability::Power => "FULL",
     };
     connection.pragma_update(None, "synchronous", synchronous).or_store_error()?;
+    // What is deleted is overwritten, where that costs no further write.
+    connection.pragma_update(None, "secure_delete", "FAST").or_store_error()?;
     migrate(&mut connection)?;
     Ok(connection)
 }

@@ -164,12 +164,27 @@ pub struct DueNotice {
 
 /// How long an approval that has ended is listed.
 pub const KEPT_APPROVALS: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// A list ends after so many bytes of arguments, even if it is shorter than its limit.
+pub const LISTED_BYTES: usize = 8 * 1024 * 1024;
 /// Most pending approvals of one grant.
 pub const MAX_PENDING: u64 = 10_000;
 /// Most bytes of arguments of the pending approvals of one grant.
 pub const MAX_PENDING_BYTES: u64 = 64 * 1024 * 1024;
 
+impl ApprovalQuery {
+    /// Whether there may be more than was found.
+    pub fn may_continue(&self, found: &[StoredApproval]) -> bool {
+        let bytes: usize = found.iter().map(StoredApproval::argument_bytes).sum();
+        found.len() == self.limit || bytes >= LISTED_BYTES
+    }
+}
+
 impl StoredApproval {
+    /// How many bytes of arguments it has.
+    pub fn argument_bytes(&self) -> usize {
+        self.arguments.as_ref().map_or(0, |text| text.len())
+    }
+
     /// A row about it.
     pub fn row(&self, kind: RowKind, time: Timestamp) -> Draft {
         let call = &self.call;
@@ -209,6 +224,22 @@ impl StoredApproval {
     /// Ends it.
     pub fn end(&mut self, state: ApprovalState, now: Timestamp) {
         (self.state, self.ended, self.arguments) = (state, Some(now), None);
+    }
+}
+
+impl StandingException {
+    /// A row about it.
+    pub fn row(&self, time: Timestamp, message: &str) -> Draft {
+        Draft {
+            grant: Some(Arc::clone(&self.grant)),
+            server: Some(Arc::clone(&self.server)),
+            tool: Some(Arc::clone(&self.tool)),
+            fingerprint: self.fingerprint,
+            policy_hash: self.policy_hash,
+            approval_id: Some(Arc::clone(&self.id)),
+            message: Some(message.into()),
+            ..Draft::new(RowKind::Approval, time)
+        }
     }
 }
 

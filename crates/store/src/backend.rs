@@ -12,7 +12,7 @@ use toolgate_policy::{Digest, Ended, Ownership, Reservation, Usage, Yielded};
 
 use crate::{
     ApprovalQuery, Change, Document, DueNotice, HeldCall, PendingApprovals, PolicyVersion,
-    RowQuery, Snapshot, StoreError, StoreStatus, StoredApproval,
+    RowQuery, Snapshot, StandingException, StoreError, StoreStatus, StoredApproval,
 };
 
 /// The writing side of a database.
@@ -139,6 +139,8 @@ pub trait Transaction: Usage {
     fn forget_live(&mut self, id: &str) -> Result<(), StoreError>;
     /// Live approvals that expire at `now` or before; at most a thousand.
     fn due_approvals(&mut self, now: Timestamp) -> Result<Vec<StoredApproval>, StoreError>;
+    /// Standing exceptions that expire at `now` or before; at most a thousand.
+    fn due_exceptions(&mut self, now: Timestamp) -> Result<Vec<StandingException>, StoreError>;
     /// The number of pending approvals of a grant, and the bytes of their arguments.
     fn pending_of(&mut self, grant: &str) -> Result<(u64, u64), StoreError>;
     /// See [`crate::Store::note_delivery`].

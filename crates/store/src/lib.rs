@@ -29,8 +29,8 @@ pub use admit::{
     AdmitOutcome, AdmitRequest, Decide, ReadUsage, RoundKind, StoreActivity, StoreStatus,
 };
 pub use approval::{
-    Answer, ApprovalQuery, DueNotice, HeldCall, HoldRequest, IsValid, KEPT_APPROVALS, MAX_PENDING,
-    MAX_PENDING_BYTES, PendingApprovals, StandingException, StoredApproval,
+    Answer, ApprovalQuery, DueNotice, HeldCall, HoldRequest, IsValid, KEPT_APPROVALS, LISTED_BYTES,
+    MAX_PENDING, MAX_PENDING_BYTES, PendingApprovals, StandingException, StoredApproval,
 };
 pub use backend::{Backend, SyncLag};
 pub use completion::{Completion, Settled};

@@ -238,6 +238,11 @@ impl Transaction for Data {
         Ok(self.approvals.due(now))
     }
 
+    fn due_exceptions(&mut self, now: Timestamp) -> Result<Vec<StandingException>, StoreError> {
+        let due = self.exceptions.values().filter(|exception| exception.expires <= now);
+        Ok(due.take(1_000).cloned().collect())
+    }
+
     fn pending_of(&mut self, grant: &str) -> Result<(u64, u64), StoreError> {
         Ok(self.approvals.pending_of(grant))
     }
@@ -263,7 +268,6 @@ impl Transaction for Data {
     fn prune(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.ledger.prune(now);
         self.approvals.prune(now.checked_sub(KEPT_APPROVALS).unwrap_or(Timestamp::MIN));
-        self.exceptions.retain(|_, exception| exception.expires > now);
         Ok(())
     }
 }

@@ -60,7 +60,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     fn approval(&self, id: &str)
     -> BoxFuture<'static, Result<Option<StoredApproval>, NotReadable>>;
 
-    /// Approvals that match a query, the oldest first.
+    /// Approvals that match a query, the oldest first. The last one is the first with which their
+    /// arguments reach [`crate::LISTED_BYTES`], so that a grant with large arguments cannot occupy
+    /// those who read; see [`ApprovalQuery::may_continue`].
     fn approvals(
         &self,
         query: ApprovalQuery,

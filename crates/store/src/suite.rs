@@ -35,7 +35,7 @@ pub use approvals::{
     a_denial_lasts_until_it_expires, an_approval_admits_one_call,
     answers_are_of_different_valid_people, approvals_are_listed, approvals_meet_clock_steps,
     concurrent_redeemers_get_one_call, expiry_denies, limits_and_repeats_meet_approvals,
-    standing_exceptions_are_setup,
+    lists_of_large_arguments_end_early, standing_exceptions_are_setup,
 };
 pub use calls::{POLICY, TestAgent, at};
 pub use counters::{
@@ -97,7 +97,8 @@ macro_rules! conformance {
             changes_are_seen_and_audited, names_are_unique, stale_decisions_are_not_admitted,
             an_approval_admits_one_call, a_denial_lasts_until_it_expires, approvals_meet_clock_steps, expiry_denies,
             answers_are_of_different_valid_people, limits_and_repeats_meet_approvals,
-            concurrent_redeemers_get_one_call, approvals_are_listed, standing_exceptions_are_setup,
+            concurrent_redeemers_get_one_call, approvals_are_listed,
+            lists_of_large_arguments_end_early, standing_exceptions_are_setup,
             reopening_keeps_everything, random_calls_match_the_model,
         }
     };

@@ -6,20 +6,22 @@
 
 mod detail;
 
+use std::borrow::Cow;
+use std::fmt::Display;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
-use toolgate_audit::{Draft, RowKind};
-use toolgate_policy::ApprovalState;
+use toolgate_audit::{Draft, Hash, RowKind};
+use toolgate_policy::{ApprovalState, Digest};
 use toolgate_store::{Answer as Given, ApprovalQuery, Change, StoredApproval};
 
 use crate::api::Ask;
 use crate::fault::Fault;
 use crate::handle::standing;
-use crate::reply::{Answer, List, ok};
+use crate::reply::{Answer, ok};
 
 pub(crate) use detail::{Detail, get};
 
@@ -29,69 +31,105 @@ const REASON: usize = 512;
 const PAGE: usize = 100;
 const MAX_PAGE: usize = 10_000;
 
-/// An approval.
+/// An approval. It borrows everything, because a page may have ten thousand.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Approval")]
-pub(crate) struct ApprovalItem {
+pub(crate) struct ApprovalItem<'a> {
     /// Its id.
-    id: Arc<str>,
+    id: &'a str,
     /// `pending`, `approved`, `denied`, `expired` or `consumed`.
     state: &'static str,
     /// Label of the grant.
-    grant: Arc<str>,
+    grant: &'a str,
     /// The identity of the grant.
-    identity: Option<Arc<str>>,
+    identity: Option<&'a str>,
     /// The name that the client gave itself.
-    client: Option<Arc<str>>,
+    client: Option<&'a str>,
     /// The server, `sessions` or `toolgate`.
-    server: Arc<str>,
+    server: &'a str,
     /// The session called, for session tools.
-    session_id: Option<Arc<str>>,
+    session_id: Option<&'a str>,
     /// The tool's own name.
-    tool: Arc<str>,
+    tool: &'a str,
     /// Fingerprint of the definition, in lower-case hex.
-    fingerprint: Option<String>,
+    fingerprint: Option<Shown<'a, Hash>>,
     /// The arguments exactly as they were hashed; null once the approval has ended.
     #[schemars(with = "Option<serde_json::Value>")]
-    arguments: Option<Box<RawValue>>,
+    arguments: Option<&'a RawValue>,
     /// SHA-256 over the canonical arguments.
-    digest: String,
+    digest: Shown<'a, Digest>,
     /// Risk class.
-    class: Arc<str>,
+    class: &'a str,
     /// The rule that holds the call.
-    rule: Arc<str>,
+    rule: &'a str,
     /// Name of the policy.
-    policy: Option<Arc<str>>,
+    policy: Option<&'a str>,
     /// Hash of the policy.
-    policy_hash: Option<String>,
+    policy_hash: Option<Shown<'a, Hash>>,
     /// Groups that may answer; every approver if empty.
-    approvers: Vec<String>,
+    approvers: &'a [String],
     /// How many different people must approve.
     people: u32,
     /// What the policy tells approvers.
-    note: Option<String>,
+    note: Option<&'a str>,
     /// The answers so far.
-    answers: Vec<AnswerItem>,
+    answers: Vec<AnswerItem<'a>>,
     /// When it was created.
-    created: String,
+    created: Shown<'a, Timestamp>,
     /// When it expires.
-    expires: String,
+    expires: Shown<'a, Timestamp>,
+}
+
+/// A value as its text, written without a copy.
+struct Shown<'a, T>(&'a T);
+
+impl<T> JsonSchema for Shown<'_, T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
+impl<T: Display> Serialize for Shown<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self.0)
+    }
+}
+
+/// A page of approvals, in JSON the same as a list of [`ApprovalItem`]. Only one of them is in memory
+/// at a time.
+#[derive(Serialize)]
+struct Page<'a> {
+    #[serde(serialize_with = "items")]
+    items: &'a [StoredApproval],
+    next: Option<String>,
+}
+
+fn items<S: Serializer>(found: &[StoredApproval], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(found.iter().map(ApprovalItem::of))
 }
 
 /// One person's answer.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ApprovalAnswer")]
-struct AnswerItem {
+struct AnswerItem<'a> {
     /// The person.
-    person: Arc<str>,
+    person: &'a str,
     /// `approve` or `deny`.
     answer: &'static str,
     /// When.
-    at: String,
+    at: Shown<'a, Timestamp>,
     /// Why.
-    reason: Option<Arc<str>>,
+    reason: Option<&'a str>,
     /// `api`, `console`, or `in-band` if the agent's own client was asked.
-    via: Arc<str>,
+    via: &'a str,
 }
 
 /// An answer.
@@ -119,10 +157,10 @@ pub(crate) async fn list(ask: Ask) -> Answer {
     let after = ask.query.text("after").map(cursor).transpose()?;
     let grant = ask.query.text("grant").map(Into::into);
     let query = ApprovalQuery { state, grant, after, limit };
-    let found = ask.admin.store().approvals(query).await?;
-    let next = found.last().filter(|_| found.len() == limit);
+    let found = ask.admin.store().approvals(query.clone()).await?;
+    let next = found.last().filter(|_| query.may_continue(&found));
     let next = next.map(|last| format!("{}.{}", last.created.as_microsecond(), last.id));
-    ok(&List { items: found.iter().map(ApprovalItem::of).collect(), next })
+    ok(&Page { items: &found, next })
 }
 
 /// The place after which a page begins.
@@ -157,7 +195,7 @@ async fn answer(ask: Ask, approves: bool) -> Answer {
     };
     ask.check_person()?;
     let people = ask.admin.gateway().admission().approvers();
-    let allowed = people.may_answer(&approval, &ask.who.name);
+    let allowed = people.may_answer(&approval, &ask.who.name, ask.admin.now());
     allowed.map_err(|why| Fault::forbidden(why.to_string()))?;
     let given = Given {
         person: Arc::clone(&ask.who.name),
@@ -192,44 +230,43 @@ async fn find(ask: &Ask) -> Result<StoredApproval, Fault> {
     found.ok_or_else(|| Fault::not_found(format!("there is no approval `{id}`")))
 }
 
-impl ApprovalItem {
-    fn of(approval: &StoredApproval) -> Self {
+impl<'a> ApprovalItem<'a> {
+    fn of(approval: &'a StoredApproval) -> Self {
         let (call, question) = (&approval.call, &approval.question);
-        let raw = |text: &Arc<str>| RawValue::from_string(text.to_string()).ok();
         Self {
-            id: Arc::clone(&approval.id),
+            id: &approval.id,
             state: approval.state.as_str(),
-            grant: Arc::clone(&call.grant),
-            identity: call.identity.clone(),
-            client: call.client.clone(),
-            server: Arc::clone(&call.server),
-            session_id: call.session_id.clone(),
-            tool: Arc::clone(&call.tool),
-            fingerprint: call.fingerprint.map(|hash| hash.to_string()),
-            arguments: approval.arguments.as_ref().and_then(raw),
-            digest: call.digest.to_string(),
-            class: Arc::clone(&call.class),
-            rule: Arc::clone(&call.rule),
-            policy: call.policy.clone(),
-            policy_hash: call.policy_hash.map(|hash| hash.to_string()),
-            approvers: question.approvers.clone(),
+            grant: &call.grant,
+            identity: call.identity.as_deref(),
+            client: call.client.as_deref(),
+            server: &call.server,
+            session_id: call.session_id.as_deref(),
+            tool: &call.tool,
+            fingerprint: call.fingerprint.as_ref().map(Shown),
+            arguments: approval.arguments.as_deref().and_then(|raw| serde_json::from_str(raw).ok()),
+            digest: Shown(&call.digest),
+            class: &call.class,
+            rule: &call.rule,
+            policy: call.policy.as_deref(),
+            policy_hash: call.policy_hash.as_ref().map(Shown),
+            approvers: &question.approvers,
             people: question.people,
-            note: question.note.clone(),
+            note: question.note.as_deref(),
             answers: approval.answers.iter().map(AnswerItem::of).collect(),
-            created: approval.created.to_string(),
-            expires: approval.expires.to_string(),
+            created: Shown(&approval.created),
+            expires: Shown(&approval.expires),
         }
     }
 }
 
-impl AnswerItem {
-    fn of(given: &Given) -> Self {
+impl<'a> AnswerItem<'a> {
+    fn of(given: &'a Given) -> Self {
         Self {
-            person: Arc::clone(&given.person),
+            person: &given.person,
             answer: if given.approves { "approve" } else { "deny" },
-            at: given.at.to_string(),
-            reason: given.reason.clone(),
-            via: Arc::clone(&given.via),
+            at: Shown(&given.at),
+            reason: given.reason.as_deref(),
+            via: &given.via,
         }
     }
 }

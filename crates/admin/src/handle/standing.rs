@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_audit::{Draft, RowKind};
+use toolgate_audit::Draft;
 use toolgate_policy::Kept;
 use toolgate_store::{Change, StandingException, StoredApproval};
 
@@ -128,15 +128,9 @@ pub(super) async fn give(ask: &Ask, one: StandingException) -> Result<(), Fault>
 
 fn row(ask: &Ask, one: &StandingException, message: &str) -> Draft {
     Draft {
-        grant: Some(Arc::clone(&one.grant)),
-        server: Some(Arc::clone(&one.server)),
-        tool: Some(Arc::clone(&one.tool)),
-        fingerprint: one.fingerprint,
-        policy_hash: one.policy_hash,
-        approval_id: Some(Arc::clone(&one.id)),
+        person: Some(Arc::clone(&ask.who.name)),
         via: Some(ask.via.unwrap_or("api").into()),
-        kind: RowKind::Approval,
-        ..ask.row(message)
+        ..one.row(ask.admin.now(), message)
     }
 }
 

@@ -6,6 +6,8 @@ mod in_band;
 mod meanwhile;
 #[path = "approvals/processes.rs"]
 mod processes;
+#[path = "approvals/standing.rs"]
+mod standing;
 #[path = "approvals/watch.rs"]
 mod watch;
 
@@ -34,6 +36,7 @@ policies:
       mode: { approve: { wait: 0s, people: 2 } }
       env: { approve: { wait: 0s, approvers: [ops] } }
       ask: { approve: { wait: 60s } }
+      tools_cache_reset: { approve: { wait: 60s } }
       mutter: { approve: { wait: 0s }, limits: [{ counter: mutters, window: day, max: 1 }] }
 ";
 
@@ -255,6 +258,19 @@ fn nothing_is_sent_after_the_agent_hung_up() {
     });
     desk.answer(&approval, "approve", "");
     assert_eq!(desk.received("echo"), 1);
+    // Nor does one of a built-in.
+    let agent = desk.agent("/mcp");
+    let mut events =
+        Events::of(agent.begin_call("tools_cache_reset", &json!({"progressToken": 2})));
+    events.message().unwrap();
+    let approval = desk.pending();
+    agent.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#);
+    eventually("the call is given up", || {
+        (desk.story(&approval).last().map(String::as_str) == Some("denied")).then_some(())
+    });
+    let approved = desk.answer(&approval, "approve", "");
+    assert_eq!(approved["state"], "approved");
+    assert!(!desk.story(&approval).contains(&"intent".to_owned()));
 }
 
 /// At a stop held calls are answered at once, and their approvals stay pending.
@@ -269,6 +285,24 @@ fn a_stop_answers_held_calls() {
     let command = home.command(&["serve", "--ready-json"]);
     desk.gate = Gate::run(home, command).unwrap();
     assert_eq!(desk.pending()["id"], approval["id"]);
+}
+
+/// Arguments of approvals that have ended are in no file of the data folder.
+#[test]
+fn the_arguments_of_ended_approvals_are_erased() {
+    let mut desk = Desk::new("");
+    let agent = desk.agent("/mcp/peer");
+    for length in [1, 100, 10_000] {
+        for answer in ["approve", "deny"] {
+            let arguments = json!({"text": "the needle of 42 ".repeat(length), "n": answer});
+            assert_eq!(code(&agent.call("pid", &arguments)), "approval_required");
+            desk.answer(&desk.pending(), answer, "");
+            let end = if answer == "approve" { "sent" } else { "approval_denied" };
+            assert_eq!(code(&agent.call("pid", &arguments)), end);
+        }
+    }
+    assert_eq!(desk.gate.stop().0, Some(0));
+    assert!(!desk.gate.home.data_text().contains("needle"));
 }
 
 /// Roles, groups, four eyes and two people.

@@ -10,7 +10,7 @@ use toolgate_policy::{
     Yielded,
 };
 use toolgate_store::{
-    Change, KEPT_APPROVALS, StoreError, StoredApproval,
+    Change, KEPT_APPROVALS, StandingException, StoreError, StoredApproval,
     backend::{AbandonedCall, BackendState, ChangeOutcome, Refund, Transaction},
 };
 
@@ -338,6 +338,10 @@ impl Transaction for SqliteTransaction<'_> {
         approvals::expired(self.connection, now)
     }
 
+    fn due_exceptions(&mut self, now: Timestamp) -> Result<Vec<StandingException>, StoreError> {
+        approvals::due_exceptions(self.connection, now)
+    }
+
     fn pending_of(&mut self, grant: &str) -> Result<(u64, u64), StoreError> {
         approvals::pending_of(self.connection, grant)
     }
@@ -359,7 +363,6 @@ impl Transaction for SqliteTransaction<'_> {
         self.counter.take();
         let then = now.checked_sub(KEPT_APPROVALS).unwrap_or(Timestamp::MIN);
         self.execute(sql::APPROVAL_PRUNE, &[&micros(then)])?;
-        self.execute(sql::STANDING_PRUNE, &[&micros(now)])?;
         let now = micros(now);
         for sql in [sql::COUNTER_PRUNE, sql::SLIDING_PRUNE, sql::SEEN_PRUNE, sql::OWNED_PRUNE] {
             self.execute(sql, &[&now])?;

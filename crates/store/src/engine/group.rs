@@ -93,17 +93,7 @@ impl<'a> Group<'a> {
                     let answered = self.answer(approval, answer, draft, now)?;
                     return Ok(JobResult::Changed(answered.map(|()| self.state.generation)));
                 }
-                Ok(JobResult::Changed(match self.transaction.change(change, now)? {
-                    ChangeOutcome::Made => {
-                        self.state.generation += u64::from(change.is_setup());
-                        self.memory.generation = self.state.generation;
-                        self.append(draft.clone())?;
-                        Ok(self.state.generation)
-                    }
-                    ChangeOutcome::NameTaken(name) => Err(ChangeError::NameTaken(name)),
-                    ChangeOutcome::Unknown(name) => Err(ChangeError::Unknown(name)),
-                    ChangeOutcome::AlreadyFrozen(id) => Err(ChangeError::AlreadyFrozen(id)),
-                }))
+                self.change(change, draft, now).map(JobResult::Changed)
             }
             Job::Continue(call, task, until) => {
                 self.transaction.continue_as_task(*call, task, *until)?;
@@ -141,6 +131,26 @@ impl<'a> Group<'a> {
                 Ok(JobResult::Nothing)
             }
         }
+    }
+
+    /// Makes a change together with its row; answers the generation.
+    fn change(
+        &mut self,
+        change: &Change,
+        row: &Draft,
+        now: Timestamp,
+    ) -> Result<Result<u64, ChangeError>, StoreError> {
+        Ok(match self.transaction.change(change, now)? {
+            ChangeOutcome::Made => {
+                self.state.generation += u64::from(change.is_setup());
+                self.memory.generation = self.state.generation;
+                self.append(row.clone())?;
+                Ok(self.state.generation)
+            }
+            ChangeOutcome::NameTaken(name) => Err(ChangeError::NameTaken(name)),
+            ChangeOutcome::Unknown(name) => Err(ChangeError::Unknown(name)),
+            ChangeOutcome::AlreadyFrozen(id) => Err(ChangeError::AlreadyFrozen(id)),
+        })
     }
 
     // === a call ===

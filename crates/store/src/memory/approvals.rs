@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 use toolgate_policy::{ApprovalState, Digest};
 
-use crate::{ApprovalQuery, DueNotice, HeldCall, PendingApprovals, StoredApproval};
+use crate::{ApprovalQuery, DueNotice, HeldCall, LISTED_BYTES, PendingApprovals, StoredApproval};
 
 /// All approvals.
 #[derive(Default)]
@@ -79,7 +79,13 @@ impl Approvals {
                 && query.grant.as_ref().is_none_or(|grant| approval.call.grant == *grant)
                 && query.after.as_ref().is_none_or(|after| place > *after)
         });
-        selected.take(query.limit).cloned().collect()
+        let mut bytes = 0;
+        let fitting = selected.take(query.limit).take_while(|approval| {
+            let fits = bytes < LISTED_BYTES;
+            bytes += approval.argument_bytes();
+            fits
+        });
+        fitting.cloned().collect()
     }
 
     pub(super) fn last_consumed(&self, like: &HeldCall) -> Option<StoredApproval> {

@@ -7,8 +7,8 @@ use toolgate_policy::ApprovalState;
 
 use super::{StoreFixture, TestAgent, all_rows, assert_whole, at, calls::end, wait};
 use crate::{
-    AdmitOutcome, Admitted, Answer, ApprovalQuery, Change, ChangeError, PendingApprovals,
-    StandingException, Store, StoredApproval,
+    AdmitOutcome, Admitted, Answer, ApprovalQuery, Change, ChangeError, LISTED_BYTES,
+    PendingApprovals, StandingException, Store, StoredApproval,
 };
 
 fn held(agent: &TestAgent, tool: &str, now: i64) -> StoredApproval {
@@ -240,6 +240,24 @@ pub fn concurrent_redeemers_get_one_call(fixture: &dyn StoreFixture) {
     assert_whole(&*store);
 }
 
+/// A list ends early if its arguments are large, and continues after its last approval.
+pub fn lists_of_large_arguments_end_early(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
+    let agent = TestAgent::new(&store, "a");
+    let large = format!(r#"{{"text":"{}"}}"#, "x".repeat(LISTED_BYTES / 2));
+    for now in 1..=3 {
+        let (agent, now) = (agent.with_grant(&format!("g{now}")), at(now));
+        let outcome = wait(store.admit(agent.request("ask", &large, now))).unwrap();
+        assert!(matches!(outcome, AdmitOutcome::Held(..)), "{outcome:?}");
+    }
+    let query = ApprovalQuery { limit: 3, ..ApprovalQuery::default() };
+    let first = wait(store.approvals(query.clone())).unwrap();
+    assert_eq!((first.len(), query.may_continue(&first)), (2, true));
+    let after = first.last().map(|last| (last.created, Arc::clone(&last.id)));
+    let rest = wait(store.approvals(ApprovalQuery { after, ..query.clone() })).unwrap();
+    assert_eq!((rest.len(), query.may_continue(&rest)), (1, false));
+}
+
 /// Approvals are listed in order and page by page, and so are notices that are due.
 pub fn approvals_are_listed(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
@@ -310,11 +328,25 @@ pub fn standing_exceptions_are_setup(fixture: &dyn StoreFixture) {
     let before = store.generation();
     let row = || Draft::new(RowKind::Approval, at(1));
     wait(store.change(Change::Except(Box::new(exception.clone())), row())).unwrap();
-    assert_eq!(wait(store.snapshot()).unwrap().exceptions, [exception]);
+    assert_eq!(wait(store.snapshot()).unwrap().exceptions, std::slice::from_ref(&exception));
     wait(store.change(Change::EndException("std_1".into()), row())).unwrap();
     assert_eq!(wait(store.snapshot()).unwrap().exceptions, []);
     let gone = wait(store.change(Change::EndException("std_1".into()), row()));
     assert_eq!(gone, Err(ChangeError::Unknown("std_1".into())));
     assert_eq!(store.generation(), before + 2);
+
+    // One whose time is up ends with a row.
+    wait(store.change(Change::Except(Box::new(exception.clone())), row())).unwrap();
+    store.tick(at(99));
+    wait(store.record(Draft::new(RowKind::Drift, at(99)))).unwrap();
+    assert_eq!(wait(store.snapshot()).unwrap().exceptions, [exception]);
+    store.tick(at(100));
+    wait(store.record(Draft::new(RowKind::Drift, at(100)))).unwrap();
+    assert_eq!(wait(store.snapshot()).unwrap().exceptions, []);
+    let rows = all_rows(&*store);
+    let last = rows.iter().rfind(|row| row.draft.kind == RowKind::Approval).unwrap();
+    assert_eq!(last.draft.approval_id.as_deref(), Some("std_1"));
+    assert_eq!(last.draft.message.as_deref(), Some("a standing exception has expired"));
+    assert_eq!(store.generation(), before + 4);
     assert_whole(&*store);
 }

@@ -11,8 +11,8 @@ use toolgate_policy::{Approval, ApprovalState, Contribution, Effect, Question, R
 
 use super::{Group, JobResult};
 use crate::{
-    AdmitRequest, Answer, ChangeError, HeldCall, HoldRequest, MAX_PENDING, MAX_PENDING_BYTES,
-    StoreError, StoredApproval,
+    AdmitRequest, Answer, Change, ChangeError, HeldCall, HoldRequest, MAX_PENDING,
+    MAX_PENDING_BYTES, StoreError, StoreErrorKind, StoredApproval,
 };
 
 /// Whether a rule holds the call, or would if no stricter one refused it.
@@ -169,10 +169,16 @@ impl Group<'_> {
         Ok(Ok(()))
     }
 
-    /// Ends approvals whose time is up.
+    /// Ends approvals and standing exceptions whose time is up.
     pub(super) fn expire_due(&mut self, now: Timestamp) -> Result<(), StoreError> {
         for approval in self.transaction.due_approvals(now)? {
             self.expire(approval, now)?;
+        }
+        for exception in self.transaction.due_exceptions(now)? {
+            let row = exception.row(now, "a standing exception has expired");
+            self.change(&Change::EndException(exception.id), &row, now)?.map_err(|_| {
+                StoreError::new(StoreErrorKind::Internal, "an exception that was found is gone")
+            })?;
         }
         Ok(())
     }

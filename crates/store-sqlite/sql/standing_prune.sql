@@ -1,1 +1,0 @@
-DELETE FROM standing WHERE expires <= ?1
