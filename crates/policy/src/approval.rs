@@ -119,7 +119,9 @@ impl fmt::Display for ApprovalState {
 pub struct Question {
     /// Groups that may answer; if empty and `no_common_group` is false, every approver may.
     pub approvers: Vec<String>,
-    /// The rules name groups that have no person in common.
+    /// The rules name groups that have no person in common. Approvals of earlier versions are stored
+    /// with the other name.
+    #[serde(alias = "nobody")]
     pub no_common_group: bool,
     /// How many different people must approve.
     pub people: u32,

@@ -31,7 +31,8 @@ const REASON: usize = 512;
 const PAGE: usize = 100;
 const MAX_PAGE: usize = 10_000;
 
-/// An approval. It borrows everything, because a page may have ten thousand.
+// It borrows everything, because a page may have ten thousand.
+/// An approval.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Approval")]
 pub(crate) struct ApprovalItem<'a> {

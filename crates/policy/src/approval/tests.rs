@@ -91,3 +91,10 @@ fn drawn_arguments_have_nothing_out_of_sight() {
     let far = format!("{{ \"a\" :1,{}\"b\":\"x \\n\u{202e}y\"}}", " \n".repeat(5_000));
     assert_eq!(drawn_arguments(&far), r#"{"a":1,"b":"x \n\u{202E}y"}"#);
 }
+
+#[test]
+fn questions_of_earlier_versions_are_read() {
+    let stored = r#"{"approvers":["ops"],"nobody":true,"people":2,"note":null}"#;
+    let question: Question = serde_json::from_str(stored).unwrap();
+    assert!(question.no_common_group && question.people == 2);
+}
