@@ -23,12 +23,111 @@ pub enum NotEdited {
 }
 
 /// Sets the member at `path` to a value in flow style (JSON), or removes it. Missing mappings on the
-/// path are created; a mapping that becomes empty stays as `{}`.
+/// path are created; a mapping that becomes empty stays as `{}`. A number on the path is the place of
+/// an item of a list that exists.
 pub fn set_member(source: &str, path: &[&str], value: Option<&str>) -> Result<String, NotEdited> {
     let root = parse(source)?;
     let edited = apply(source, &root, path, value)?;
     let after = parse(&edited)?;
     if is_only_change(&root, &after, path, value) { Ok(edited) } else { Err(NotEdited::Layout) }
+}
+
+/// Adds an item, in flow style (JSON), to the end of the list at `path`. A list that does not exist is
+/// created.
+pub fn add_item(source: &str, path: &[&str], value: &str) -> Result<String, NotEdited> {
+    let root = parse(source)?;
+    let Some(list) = node_at(&root, path) else {
+        return set_member(source, path, Some(&format!("[{value}]")));
+    };
+    let Value::List(items) = list.value() else { return Err(NotEdited::NotAMapping) };
+    let edited = if is_flow(source, list) {
+        let end = list.span.end.saturating_sub(1);
+        let (head, tail) = cut(source, end, end)?;
+        let comma = if items.is_empty() { "" } else { ", " };
+        format!("{}{comma}{value}{tail}", head.trim_end())
+    } else {
+        let (first, end) = items.first().zip(items.last()).ok_or(NotEdited::Layout)?;
+        let indent = " ".repeat(dash_of(source, first)?.1);
+        let line_end = line_end(source, end_of_item(source, end)?);
+        let (head, tail) = cut(source, line_end, line_end)?;
+        let head = head.strip_suffix('\r').unwrap_or(head);
+        format!("{head}\n{indent}- {value}{tail}")
+    };
+    let mut wanted: Vec<String> = items.iter().map(Node::to_json).collect();
+    wanted.push(value.to_owned());
+    verified(&root, edited, path, &wanted)
+}
+
+/// Removes an item of the list at `path`. A list that becomes empty is removed too.
+pub fn remove_item(source: &str, path: &[&str], at: usize) -> Result<String, NotEdited> {
+    let root = parse(source)?;
+    let list = node_at(&root, path).ok_or(NotEdited::NotAMapping)?;
+    let Value::List(items) = list.value() else { return Err(NotEdited::NotAMapping) };
+    let item = items.get(at).ok_or(NotEdited::NotAMapping)?;
+    if items.len() == 1 {
+        return set_member(source, path, None);
+    }
+    let end = end_of_item(source, item)?;
+    let edited = if is_flow(source, list) {
+        remove_from_flow(source, item.span.start, end)?
+    } else {
+        let line = dash_of(source, item)?.0;
+        let next = (line_end(source, end) + 1).min(source.len());
+        let (head, tail) = cut(source, line, next)?;
+        format!("{head}{tail}")
+    };
+    let others = items.iter().enumerate().filter(|(place, _)| *place != at);
+    let wanted: Vec<String> = others.map(|(_, item)| item.to_json()).collect();
+    verified(&root, edited, path, &wanted)
+}
+
+/// The edited text, if only the list at `path` changed, to these items.
+fn verified(
+    before: &Node,
+    edited: String,
+    path: &[&str],
+    wanted: &[String],
+) -> Result<String, NotEdited> {
+    let after = parse(&edited)?;
+    let list = format!("[{}]", wanted.join(", "));
+    let is_meant = is_only_change(before, &after, path, Some(&list));
+    if is_meant { Ok(edited) } else { Err(NotEdited::Layout) }
+}
+
+fn node_at<'n>(root: &'n Node, path: &[&str]) -> Option<&'n Node> {
+    path.iter().try_fold(root, |node, step| match node.value() {
+        Value::List(items) => item_at(items, step),
+        _ => node.get(step),
+    })
+}
+
+/// Where the line of an item in block style begins, and how far its dash is indented.
+fn dash_of(source: &str, item: &Node) -> Result<(usize, usize), NotEdited> {
+    let before = source.get(..item.span.start).ok_or(NotEdited::Layout)?;
+    let line = before.rfind('\n').map_or(0, |at| at + 1);
+    let text = source.get(line..).ok_or(NotEdited::Layout)?;
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    let is_own = text.get(indent..).is_some_and(|rest| rest.starts_with("- "));
+    if is_own { Ok((line, indent)) } else { Err(NotEdited::Layout) }
+}
+
+fn line_end(source: &str, from: usize) -> usize {
+    source.get(from..).and_then(|rest| rest.find('\n')).map_or(source.len(), |at| from + at)
+}
+
+/// Where an item ends: its last character, without what follows on the line.
+fn end_of_item(source: &str, node: &Node) -> Result<usize, NotEdited> {
+    let end = match node.value() {
+        Value::Map(members) if !is_flow(source, node) => {
+            let last = members.last().ok_or(NotEdited::Layout)?;
+            end_of(source, &last.value, last)?
+        }
+        Value::List(items) if !is_flow(source, node) => {
+            end_of_item(source, items.last().ok_or(NotEdited::Layout)?)?
+        }
+        _ => node.span.end,
+    };
+    Ok(source.get(..end).ok_or(NotEdited::Layout)?.trim_end().len())
 }
 
 /// The document as JSON; `None` if it has no tree.
@@ -47,8 +146,12 @@ fn apply(
     path: &[&str],
     value: Option<&str>,
 ) -> Result<String, NotEdited> {
-    let Value::Map(members) = node.value() else { return Err(NotEdited::NotAMapping) };
     let Some((name, rest)) = path.split_first() else { return Err(NotEdited::NotAMapping) };
+    if let Value::List(items) = node.value() {
+        let item = item_at(items, name).ok_or(NotEdited::NotAMapping)?;
+        return apply(source, item, rest, value);
+    }
+    let Value::Map(members) = node.value() else { return Err(NotEdited::NotAMapping) };
     let found = members.iter().find(|member| member.key.text == *name);
     match (found, rest, value) {
         (Some(member), [], Some(value)) => replace(source, member, value),
@@ -61,6 +164,10 @@ fn apply(
         (None, rest, Some(value)) => insert(source, node, members, name, &nested(rest, value)),
         (None, _, None) => Ok(source.to_owned()),
     }
+}
+
+fn item_at<'n>(items: &'n [Node], place: &str) -> Option<&'n Node> {
+    items.get(place.parse::<usize>().ok()?)
 }
 
 /// `{"a": {"b": value}}` for the path `a`, `b`.
@@ -83,7 +190,7 @@ fn remove(
 ) -> Result<String, NotEdited> {
     let end = end_of(source, &member.value, member)?;
     if is_flow(source, map) {
-        return remove_from_flow(source, member, end);
+        return remove_from_flow(source, member.key.span.start, end);
     }
     if members.len() == 1 {
         let (head, tail) = cut(source, map.span.start, end)?;
@@ -98,8 +205,8 @@ fn remove(
     Ok(format!("{head}{tail}"))
 }
 
-fn remove_from_flow(source: &str, member: &Member, end: usize) -> Result<String, NotEdited> {
-    let (head, tail) = cut(source, member.key.span.start, end)?;
+fn remove_from_flow(source: &str, start: usize, end: usize) -> Result<String, NotEdited> {
+    let (head, tail) = cut(source, start, end)?;
     if let Some(rest) = tail.trim_start().strip_prefix(',') {
         return Ok(format!("{head}{}", rest.trim_start()));
     }
@@ -193,6 +300,18 @@ fn is_only_change(before: &Node, after: &Node, path: &[&str], value: Option<&str
         let wanted = wanted.and_then(|root| root.get("v").map(Node::to_json));
         return wanted == Some(after.to_json());
     };
+    if let (Value::List(old), Value::List(new)) = (before.value(), after.value()) {
+        let (Some(old_item), Some(new_item)) = (item_at(old, name), item_at(new, name)) else {
+            return false;
+        };
+        let others = |items: &[Node], but: &Node| {
+            let others = items.iter().filter(|item| item.span.start != but.span.start);
+            others.map(Node::to_json).collect::<Vec<_>>()
+        };
+        return old.len() == new.len()
+            && others(old, old_item) == others(new, new_item)
+            && is_only_change(old_item, new_item, rest, value);
+    }
     let (Value::Map(old), Value::Map(new)) = (before.value(), after.value()) else { return false };
     let others = |members: &[Member]| {
         let others = members.iter().filter(|member| member.key.text != *name);
@@ -248,6 +367,59 @@ tests: []
             expected = expected.replace(from, to);
         }
         assert_eq!(set_member(source, path, value).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_item_is_added_or_removed_and_the_rest_stays() {
+        let block = "\
+tools:
+  pay:
+    deny_if:
+      # the cap
+      - conditions: [{ path: args.a, op: gt, value: 1 }] # strict
+      - conditions:
+          - { path: args.b, op: eq, value: x }
+  # next
+  close: { deny_if: [{ conditions: [] }] } # flow
+";
+        let path = ["tools", "pay", "deny_if"];
+        let added = add_item(block, &path, "{ conditions: [] }").unwrap();
+        let expected = block.replace("value: x }\n", "value: x }\n      - { conditions: [] }\n");
+        assert_eq!(added, expected);
+        assert_eq!(remove_item(&added, &path, 2).unwrap(), block);
+        let without = remove_item(block, &path, 1).unwrap();
+        assert!(!without.contains("args.b") && without.contains("# next"), "{without}");
+        let without = remove_item(block, &path, 0).unwrap();
+        assert!(without.contains("# the cap\n      - conditions:\n          - {"), "{without}");
+        let flow = ["tools", "close", "deny_if"];
+        let added = add_item(block, &flow, "{ x: 1 }").unwrap();
+        assert_eq!(added, block.replace("[] }] }", "[] }, { x: 1 }] }"));
+        assert_eq!(remove_item(&added, &flow, 1).unwrap(), block);
+        let gone = remove_item(block, &flow, 0).unwrap();
+        assert!(gone.contains("close: {") && !gone.contains("deny_if: [{"), "{gone}");
+        let made = add_item(block, &["tools", "close", "require"], "{ x: 1 }").unwrap();
+        assert!(made.contains("require: [{ x: 1 }] } # flow"), "{made}");
+        assert!(remove_item(block, &path, 7).is_err());
+    }
+
+    #[test]
+    fn a_member_of_an_item_is_replaced() {
+        let source = "\
+tools:
+  pay:
+    deny_if:
+      # the cap
+      - conditions: [{ path: args.a, op: gt, value: 1 }] # strict
+      - conditions:
+          - { path: args.b, op: eq, value: x }
+";
+        let path = ["tools", "pay", "deny_if", "0", "conditions", "0", "value"];
+        check(source, &path, Some("20"), &[("value: 1 ", "value: 20 ")]);
+        let path = ["tools", "pay", "deny_if", "1", "conditions", "0", "op"];
+        check(source, &path, Some("neq"), &[("op: eq", "op: neq")]);
+        let path = ["tools", "pay", "deny_if", "2", "conditions"];
+        assert!(set_member(source, &path, Some("[]")).is_err(), "there is no such item");
+        assert!(set_member(source, &["tools", "pay", "deny_if", "0"], None).is_err());
     }
 
     #[test]

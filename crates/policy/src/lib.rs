@@ -64,7 +64,7 @@ pub use decide::{
     Examined, conclude, decide, examine, is_call_hidden, is_hidden, is_listed, may_hold,
 };
 pub use digest::{Digest, argument_digest};
-pub use edit::{NotEdited, document_json, set_member};
+pub use edit::{NotEdited, add_item, document_json, remove_item, set_member};
 pub use explain::{ExplainedRule, Explanation, LimitState, explain, limits, locate};
 pub use format::format;
 pub use glob::{Glob, GlobError};
