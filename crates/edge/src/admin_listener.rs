@@ -110,7 +110,22 @@ async fn nothing_here() -> (StatusCode, &'static str) {
 /// Applies the guard to every path of `router`, unknown ones included.
 fn with_guard(guarded: Guarded, router: Router) -> Service {
     let router = router.layer(middleware::from_fn_with_state(guarded, check));
+    let router = router.layer(middleware::map_response(async |response: Response| fixed(response)));
     TowerToHyperService::new(router)
+}
+
+/// Headers of every answer, errors included; a header that is set stays. Whatever a browser is led
+/// to here, it runs and shows nothing.
+fn fixed(mut response: Response) -> Response {
+    let headers = [
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in headers {
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
 }
 
 async fn check(State(guarded): State<Guarded>, request: Request, next: Next) -> Response {
