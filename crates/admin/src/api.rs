@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-use toolgate_audit::{Draft, Hash, RowKind};
+use toolgate_audit::{Draft, Hash, RowKind, VerifyReport};
 use toolgate_control::{Control, Person, Role, View};
 use toolgate_gateway::{AuthFailures, Clock, Gateway};
 use toolgate_store::{Change, Store};
@@ -35,7 +35,12 @@ pub struct Given {
     pub facts: serde_json::Map<String, serde_json::Value>,
     /// Closes event streams.
     pub stop: CancellationToken,
+    /// Reads and verifies the whole audit; blocks.
+    pub verify: Arc<Verify>,
 }
+
+/// Verifies the whole audit; the error says why it cannot be read.
+pub type Verify = dyn Fn() -> Result<VerifyReport, String> + Send + Sync;
 
 /// The items of `GET /api/v1/sessions`.
 pub type Sessions = dyn Fn() -> Vec<serde_json::Value> + Send + Sync;
@@ -49,6 +54,8 @@ pub struct Admin {
     pub(crate) freezing: Mutex<()>,
     /// Open event streams.
     pub(crate) streams: Arc<Streams>,
+    /// One verification of the audit at a time.
+    pub(crate) verifying: Mutex<()>,
     /// Links that sign a person in to the console.
     pub(crate) sign_in_links: SignInLinks,
 }
@@ -75,7 +82,8 @@ impl Admin {
     pub fn new(given: Given) -> Arc<Self> {
         let (turn, freezing) = (Mutex::default(), Mutex::default());
         let (streams, sign_in_links) = (Arc::default(), SignInLinks::default());
-        Arc::new(Self { given, turn, freezing, streams, sign_in_links })
+        let verifying = Mutex::default();
+        Arc::new(Self { given, turn, freezing, streams, verifying, sign_in_links })
     }
 
     /// Whether these headers carry the token of a person who may view.

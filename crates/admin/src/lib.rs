@@ -30,7 +30,7 @@ mod sign_in_links;
 mod streams;
 mod suggest;
 
-pub use api::{Admin, Given, Sessions};
+pub use api::{Admin, Given, Sessions, Verify};
 pub use fault::{Fault, Flaw};
 pub use in_process::Unanswered;
 pub use router::router;

@@ -176,6 +176,8 @@ routes! {
         [&[]] [] 201 [console::Made] console::link;
     Get "/api/v1/audit" Viewer "Audit rows, ascending"
         [AUDIT] [] 200 [List<serde_json::Value>] audit::list;
+    Post "/api/v1/audit/verify" Viewer "Verify the whole audit: the chain of hashes and its signed checkpoints"
+        [&[]] [] 200 [audit::Verified] audit::verify;
     Get "/api/v1/audit/{call_id}" Viewer "All rows of one call, ascending"
         [&[]] [] 200 [List<serde_json::Value>] audit::of_call;
     Get "/api/v1/events" Viewer "Audit rows as they are written (server-sent events); resumes after Last-Event-ID"

@@ -1,15 +1,19 @@
-//! `GET /api/v1/audit`.
+//! The audit: `GET /api/v1/audit`, the rows of one call, verification.
+
+use std::sync::Arc;
 
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
 use toolgate_audit::{CallId, Decision, Row, RowKind};
 use toolgate_store::RowQuery;
 
 use crate::api::Ask;
 use crate::fault::Fault;
 use crate::query::Query;
-use crate::reply::Answer;
+use crate::reply::{Answer, ok};
 
 /// The most rows of one page.
 const MOST: usize = 1_000;
@@ -84,6 +88,41 @@ pub(crate) async fn of_call(ask: Ask) -> Answer {
         return Err(unknown());
     }
     Ok(rows_page(&rows, None))
+}
+
+/// The result of a verification.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "AuditVerification")]
+pub(crate) struct Verified {
+    /// Whether every row is as it was recorded.
+    ok: bool,
+    /// The number of rows read.
+    rows: u64,
+    /// The first bad row; null if there is none.
+    first_bad: Option<u64>,
+    /// The last row that a signed checkpoint covers; later rows could be rewritten without the key.
+    signed: u64,
+    /// The hash of the last good row.
+    head: String,
+}
+
+/// Verifies the whole audit, as `toolgate audit verify` does.
+pub(crate) async fn verify(ask: Ask) -> Answer {
+    let Ok(_turn) = ask.admin.verifying.try_lock() else {
+        return Err(Fault::conflict("the audit is being verified; try again when that has ended"));
+    };
+    let verify = Arc::clone(&ask.admin.given.verify);
+    let report = tokio::task::spawn_blocking(move || verify()).await;
+    let report = report.map_err(|_| Fault::unavailable("the verification broke off"))?;
+    let report =
+        report.map_err(|why| Fault::unavailable(format!("cannot read the audit: {why}")))?;
+    ok(&Verified {
+        ok: report.first_bad.is_none(),
+        rows: report.rows,
+        first_bad: report.first_bad.map(|bad| bad.seq),
+        signed: report.signed,
+        head: report.head.hash.to_string(),
+    })
 }
 
 /// Rows are returned in their canonical form, as they are hashed.

@@ -1,6 +1,6 @@
 //! `GET /api/v1/status`: the state of the gateway in one object.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,6 +39,10 @@ pub(crate) struct Status {
     agent_sessions: usize,
     /// Policies with their hashes.
     policies: Vec<PolicyItem>,
+    /// Policies of valid grants that are in shadow mode: their calls are recorded and pass.
+    shadow_policies: Vec<String>,
+    /// Whether every policy of a valid grant is in shadow mode.
+    all_in_shadow: bool,
     audit: AuditStatus,
     /// Active freezes.
     freezes: Vec<FreezeItem>,
@@ -94,6 +98,7 @@ pub(crate) async fn get(ask: Ask) -> Answer {
         failed_servers: Vec::new(),
         sessions: &sessions,
     };
+    let (shadow_policies, all_in_shadow) = in_shadow(&view, now);
     let lag = store.activity().sync_lag.as_millis();
     let uptime = now.duration_since(given.started).as_secs();
     ok(&Status {
@@ -108,6 +113,8 @@ pub(crate) async fn get(ask: Ask) -> Answer {
         grant_counts: grant_counts(&view, now),
         quarantined_tools: quarantined.len(),
         agent_sessions: ask.admin.gateway().agent_sessions(),
+        shadow_policies,
+        all_in_shadow,
         policies: view.policies.iter().map(|policy| policy.item.clone()).collect(),
         audit: AuditStatus {
             rows: stored.head.seq,
@@ -130,6 +137,17 @@ fn mode(view: &View) -> &'static str {
         (false, true) => "grants",
         (false, false) => "closed",
     }
+}
+
+/// The policies of valid grants that are in shadow mode, and whether all of them are.
+fn in_shadow(view: &View, now: jiff::Timestamp) -> (Vec<String>, bool) {
+    let valid = view.grants.iter().filter(|grant| grant.revoked.is_none());
+    let used: BTreeSet<&str> = valid.filter_map(|grant| grant.policy.as_deref()).collect();
+    let is_shadow =
+        |name: &&str| view.in_force.get(*name).is_some_and(|active| active.policy.is_shadow(now));
+    let found: Vec<String> = used.iter().copied().filter(is_shadow).map(str::to_owned).collect();
+    let is_all = !found.is_empty() && found.len() == used.len();
+    (found, is_all)
 }
 
 fn server_counts(ask: &Ask, view: &View) -> BTreeMap<String, usize> {

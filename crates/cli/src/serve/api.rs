@@ -61,6 +61,13 @@ pub(crate) fn control(
         started: Timestamp::now(),
         facts: facts(parts.bound, config),
         stop: parts.stop.clone(),
+        verify: {
+            let folder = parts.data.path().to_owned();
+            Arc::new(move || {
+                toolgate_store_sqlite::verify(&folder, Vec::new())
+                    .map_err(|error| error.to_string())
+            })
+        },
     });
     Ok((control, admin))
 }

@@ -151,6 +151,7 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("POST", "clock/accept", "admin"),
     ("POST", "console/link", "viewer"),
     ("GET", "audit", "viewer"),
+    ("POST", "audit/verify", "viewer"),
     ("GET", "audit/{call_id}", "viewer"),
     ("GET", "events", "viewer"),
 ];
