@@ -11,9 +11,15 @@ let turn = 0;
 /** Choices that show what a person chose, which the document may not follow. */
 const touched = new Set();
 
+/** What each row shows, so that the server answers with those that differ. */
+function marks() {
+  const rows = draft.querySelectorAll(".choice");
+  return Array.from(rows, (row) => (touched.has(row) ? "-" : row.dataset.mark)).join(" ");
+}
+
 async function send(edit) {
   const mine = ++turn;
-  const body = new URLSearchParams({ document: text.value, ...edit });
+  const body = new URLSearchParams({ document: text.value, marks: marks(), ...edit });
   const headers = { "x-csrf-token": document.body.dataset.csrf, "x-page-part": "1" };
   draft.classList.add("busy");
   try {
@@ -28,14 +34,24 @@ async function send(edit) {
   }
 }
 
+function parsed(html) {
+  const page = new DOMParser().parseFromString(html, "text/html");
+  enable(page);
+  return page;
+}
+
 /** Replaces what follows from the document, and keeps the focus. */
 function show(answer) {
   const focus = document.activeElement;
-  const group = focus?.closest?.(".choice");
-  const kept = group && { section: group.dataset.section, key: group.dataset.key, value: focus.value, type: focus.className };
-  const page = new DOMParser().parseFromString(answer.html, "text/html");
-  enable(page);
-  replaceAround(patched(page), page);
+  const row = focus?.closest?.(".choice");
+  const kept = row && { number: row.dataset.number, kind: focus.className.split(" ")[0] };
+  const page = parsed(answer.html);
+  if (answer.choices) replaceAround(page);
+  else draft.replaceChildren(...page.body.childNodes);
+  for (const [number, html] of Object.entries(answer.choices ?? {})) {
+    draft.querySelector(`.choice[data-number="${number}"]`)?.replaceWith(parsed(html).body.firstElementChild);
+  }
+  touched.clear();
   if (answer.error) {
     const note = document.createElement("p");
     note.className = "flash error";
@@ -43,33 +59,16 @@ function show(answer) {
     note.textContent = answer.error;
     draft.prepend(note);
   }
-  if (!kept) return;
-  for (const choice of draft.querySelectorAll(".choice")) {
-    if (choice.dataset.section !== kept.section || choice.dataset.key !== kept.key) continue;
-    const field = kept.type ? choice.querySelector(`.${kept.type.split(" ")[0]}`) : choice.querySelector("input:checked");
-    (field ?? choice.querySelector("input:checked"))?.focus();
-  }
+  if (!kept || document.contains(focus)) return;
+  const now = draft.querySelector(`.choice[data-number="${kept.number}"]`);
+  const field = kept.kind ? now?.querySelector(`.${kept.kind}`) : null;
+  (field ?? now?.querySelector("input:checked"))?.focus();
 }
 
-/**
- * Changes the choices that differ, so that a thousand of them are not laid out again. Returns the
- * builder of this page, or null if it has to be replaced whole.
- */
-function patched(page) {
-  const [builder, fresh] = [draft.querySelector(".builder"), page.querySelector(".builder")];
-  if (!builder || builder.children.length !== fresh?.children.length) return null;
-  const [old, now] = [[...builder.children], [...fresh.children]];
-  for (const [place, element] of now.entries()) {
-    if (touched.has(old[place]) || !old[place].isEqualNode(element)) old[place].replaceWith(element);
-  }
-  return builder;
-}
-
-/** Replaces everything but the builder. */
-function replaceAround(builder, page) {
-  touched.clear();
+/** Replaces everything but the rows of the builder. */
+function replaceAround(page) {
+  const builder = draft.querySelector(".builder");
   const nodes = [...page.body.childNodes];
-  if (!builder) return draft.replaceChildren(...nodes);
   const place = nodes.findIndex((node) => node.classList?.contains("builder"));
   for (const node of [...draft.childNodes]) if (node !== builder) node.remove();
   builder.before(...nodes.slice(0, place));
@@ -88,15 +87,74 @@ function editOf(choice, effect) {
 
 draft.addEventListener("change", (event) => {
   const choice = event.target.closest(".choice");
-  if (!choice) return;
+  if (!choice || event.target.closest(".condition-form")) return;
   touched.add(choice);
   const effect = choice.querySelector("input[type=radio]:checked")?.value;
   if (effect) send(editOf(choice, effect));
 });
 
+/** Opens the fields of a condition: those of `item`, or empty ones. */
+function openCondition(choice, item) {
+  const open = choice.querySelector(".condition-form");
+  if (open) closeCondition(open);
+  const fields = document.getElementById("condition-form").content.firstElementChild.cloneNode(true);
+  if (item) {
+    fields.dataset.at = item.dataset.at;
+    fields.querySelector(".c-list").value = item.dataset.list;
+    // A condition is moved to another list by removing it.
+    fields.querySelector(".c-list").disabled = true;
+    fields.querySelector(".c-path").value = item.dataset.path;
+    fields.querySelector(".c-op").value = item.dataset.op;
+    fields.querySelector(".c-value").value = item.dataset.value;
+    item.classList.add("editing");
+    item.append(fields);
+  } else {
+    choice.append(fields);
+  }
+  fields.querySelector(".c-path").focus();
+}
+
+function closeCondition(fields) {
+  fields.closest("li")?.classList.remove("editing");
+  fields.remove();
+}
+
+function applyCondition(fields) {
+  const value = (name) => fields.querySelector(name).value;
+  const path = fields.querySelector(".c-path");
+  if (!path.value.trim()) return path.focus();
+  const choice = fields.closest(".choice");
+  touched.add(choice);
+  return send({ section: choice.dataset.section, key: choice.dataset.key, effect: "set", list: value(".c-list"), at: fields.dataset.at ?? "", path: path.value, op: value(".c-op"), value: value(".c-value") });
+}
+
+function removeCondition(item) {
+  const choice = item.closest(".choice");
+  touched.add(choice);
+  send({ section: choice.dataset.section, key: choice.dataset.key, effect: "remove", list: item.dataset.list, at: item.dataset.at, path: "", op: "", value: "" });
+}
+
 draft.addEventListener("click", (event) => {
-  const inherit = event.target.closest("button.inherit");
-  if (inherit) send(editOf(inherit.closest(".choice"), "inherit"));
+  const button = event.target.closest("button");
+  const choice = button?.closest(".choice");
+  if (!choice) return;
+  const [item, fields] = [button.closest("li"), button.closest(".condition-form")];
+  if (button.matches(".inherit")) send(editOf(choice, "inherit"));
+  else if (button.matches(".add-condition")) openCondition(choice, null);
+  else if (button.matches(".edit-condition")) openCondition(choice, item);
+  else if (button.matches(".remove-condition")) removeCondition(item);
+  else if (button.matches(".apply-condition")) applyCondition(fields);
+  else if (button.matches(".cancel-condition")) closeCondition(fields);
+});
+
+// Enter in a field of the builder edits the document; it does not save it.
+draft.addEventListener("keydown", (event) => {
+  const fields = event.target.closest(".condition-form");
+  if (event.key === "Escape" && fields) closeCondition(fields);
+  if (event.key !== "Enter" || !event.target.matches("input, select")) return;
+  event.preventDefault();
+  if (fields) applyCondition(fields);
+  else event.target.dispatchEvent(new Event("change", { bubbles: true }));
 });
 
 /** Puts the cursor where a problem or a rule is. */
@@ -116,6 +174,8 @@ function goTo(line, column) {
   const height = text.scrollHeight / Math.max(1, lines.length);
   text.scrollTop = Math.max(0, (line - 4) * height);
 }
+
+if (text.dataset.open) goTo(Number(text.dataset.open), 1);
 
 text.addEventListener("input", () => {
   clearTimeout(typing);

@@ -16,9 +16,9 @@ export function localTimes(root) {
 
 /** Shows the buttons that need scripts. */
 export function enable(root) {
-  for (const button of root.querySelectorAll("[data-copy], button.inherit")) button.hidden = false;
+  for (const button of root.querySelectorAll("[data-copy], button.inherit, button.add-condition, button.edit-condition, button.remove-condition")) button.hidden = false;
   for (const hint of root.querySelectorAll(".needs-script")) hint.hidden = true;
-  localTimes(root);
+  if (root !== document) localTimes(root);
 }
 
 async function copy(button) {
@@ -49,3 +49,6 @@ document.addEventListener("keydown", (event) => {
 });
 
 enable(document);
+// Formatting times takes longer than anything else here, so the page is shown first.
+if (document.readyState === "complete") localTimes(document);
+else window.addEventListener("load", () => localTimes(document));

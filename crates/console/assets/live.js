@@ -44,14 +44,20 @@ function soon() {
   waiting = setTimeout(() => load().catch(() => {}), Math.max(50, last + LEAST - Date.now()));
 }
 
-const events = new EventSource("/console/events");
-events.addEventListener("row", soon);
 let fallback = null;
-events.addEventListener("error", () => {
-  fallback ??= setInterval(soon, WITHOUT_STREAM);
-});
-events.addEventListener("open", () => {
-  clearInterval(fallback);
-  fallback = null;
-});
+
+function follow() {
+  const events = new EventSource("/console/events");
+  events.addEventListener("row", soon);
+  events.addEventListener("error", () => {
+    fallback ??= setInterval(soon, WITHOUT_STREAM);
+  });
+  events.addEventListener("open", () => {
+    clearInterval(fallback);
+    fallback = null;
+  });
+}
+
+if (document.readyState === "complete") follow();
+else window.addEventListener("load", follow);
 document.addEventListener("visibilitychange", soon);

@@ -17,12 +17,15 @@ use crate::cookies;
 use crate::fields::Fields;
 use crate::problem::Problem;
 use crate::texts::Language;
-use crate::visit::Visit;
+use crate::visit::{PART, Visit};
 
 /// The largest body: the form of a policy, in which each byte may take three characters.
 const MAX_BODY: usize = 3 * toolgate_policy::MAX_BYTES + 64 * 1024;
+/// The stream that open pages follow.
+const EVENTS: &str = "/console/events";
 /// How long a body may take to arrive, in total.
 const BODY_READ: Duration = Duration::from_mins(1);
+
 /// A request before its sign-in is known.
 pub(crate) struct Arrival {
     pub(crate) console: Arc<Console>,
@@ -71,7 +74,13 @@ impl Arrival {
         let cookie = cookies::sign_in(&self.headers, self.console.is_https(&self.headers))?;
         let cookie = Hash::of(cookie.as_bytes());
         let now = self.console.admin.now();
-        let signed_in = self.console.sign_ins.lock().touch(&cookie, now)?;
+        // What an open page loads by itself is no sign of a person.
+        let is_automatic = self.method == Method::GET
+            && (self.headers.contains_key(PART) || self.here.starts_with(EVENTS));
+        let signed_in = match is_automatic {
+            true => self.console.sign_ins.lock().look(&cookie, now)?,
+            false => self.console.sign_ins.lock().touch(&cookie, now)?,
+        };
         let Some(who) = self.console.admin.person(&signed_in.token) else {
             self.console.sign_ins.lock().end(&cookie);
             return None;

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use axum::extract::RawPathParams;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use toolgate_audit::Hash;
 
@@ -45,28 +45,12 @@ pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
     Hash::of(all.as_bytes()).to_string().chars().take(12).collect()
 });
 
-/// One file. Browsers ask again each time and get 304 if it is the same.
-pub(crate) async fn serve(params: RawPathParams, headers: HeaderMap) -> Response {
+/// One file.
+pub(crate) async fn serve(params: RawPathParams) -> Response {
     let name = params.iter().next().map(|(_, name)| name).unwrap_or_default();
     let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
         return secured((StatusCode::NOT_FOUND, "not found\n").into_response());
     };
-    let tag = format!("\"{}\"", *VERSION);
-    let is_same = headers.get(header::IF_NONE_MATCH).is_some_and(|known| *known == *tag);
-    let mut response = if is_same {
-        StatusCode::NOT_MODIFIED.into_response()
-    } else {
-        asset.content.into_response()
-    };
-    let fixed = [
-        (header::CONTENT_TYPE, asset.kind.to_owned()),
-        (header::CACHE_CONTROL, "no-cache".to_owned()),
-        (header::ETAG, tag),
-    ];
-    for (name, value) in fixed {
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            response.headers_mut().insert(name, value);
-        }
-    }
-    secured(response)
+    let kind = HeaderValue::from_static(asset.kind);
+    secured(([(header::CONTENT_TYPE, kind)], asset.content).into_response())
 }

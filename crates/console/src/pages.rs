@@ -14,6 +14,7 @@ pub(crate) mod overview;
 pub(crate) mod people;
 pub(crate) mod policies;
 pub(crate) mod policy;
+pub(crate) mod proof;
 pub(crate) mod servers;
 pub(crate) mod sessions;
 pub(crate) mod styles;

@@ -31,7 +31,7 @@ pub(crate) fn flow(value: &Value) -> String {
 /// A text without quotes if it is read the same without them.
 fn word(text: &str) -> String {
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-/ ".contains(c))
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-/. ".contains(c))
         && !text.ends_with(' ')
         && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
             .contains(&text.to_ascii_lowercase().as_str());

@@ -10,7 +10,7 @@ use crate::assets;
 use crate::console::Console;
 use crate::pages::{
     approval, approvals, audit, catalog, freeze, grants, live, login, overview, people, policies,
-    policy, servers, sessions, styles, tool, tools,
+    policy, proof, servers, sessions, styles, tool, tools,
 };
 use crate::serve::{Handle, serve};
 
@@ -52,6 +52,8 @@ paths! {
     POST SignedIn "/people/{id}/revoke" people::revoke;
     GET Page "/sessions" sessions::show;
     GET Page "/audit" audit::show;
+    GET Page "/audit/export" proof::export;
+    POST SignedIn "/audit/verify" proof::verify;
     GET Page "/audit/{call_id}" audit::call;
     GET Page "/policies" policies::show;
     POST SignedIn "/policies" policies::create;

@@ -76,6 +76,11 @@ pub(crate) fn sentences(language: Language, document: &Value) -> Vec<Sentence> {
     all
 }
 
+/// A predicate in words.
+pub(crate) fn predicate_text(language: Language, predicate: &Value) -> String {
+    Say(language).predicate(predicate)
+}
+
 struct Say(Language);
 
 impl Say {

@@ -8,7 +8,7 @@ use crate::flash::Flash;
 use crate::look::Look as _;
 use crate::problem::Problem;
 use crate::texts::{Language, number};
-use crate::visit::Visit;
+use crate::visit::{Visit, part};
 
 /// Something that needs a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,8 +35,12 @@ pub(crate) struct Shell {
     pub(crate) banners: Vec<Banner>,
     /// `local`, `shadow`, `enforce` or `closed`.
     pub(crate) mode: &'static str,
+    /// Policies of valid grants that are in shadow mode.
+    pub(crate) in_shadow: Vec<String>,
     /// The id of the freeze of everything.
     pub(crate) frozen: Option<String>,
+    /// Other freezes: `grant`, `server` or `session`, its name, and the id of the freeze.
+    freezes: Vec<(&'static str, String, String)>,
     pub(crate) pending: usize,
     pub(crate) version: &'static str,
 }
@@ -94,7 +98,9 @@ impl Shell {
             flash: None,
             banners: Vec::new(),
             mode: "",
+            in_shadow: Vec::new(),
             frozen: None,
+            freezes: Vec::new(),
             pending: 0,
             version: env!("CARGO_PKG_VERSION"),
         }
@@ -102,6 +108,14 @@ impl Shell {
 
     /// The shell of a page, with the state of the gateway.
     pub(crate) async fn of(visit: &Visit, section: &'static str) -> Result<Self, Problem> {
+        Ok(Self::and_status(visit, section).await?.0)
+    }
+
+    /// The same, and the state of the gateway.
+    pub(crate) async fn and_status(
+        visit: &Visit,
+        section: &'static str,
+    ) -> Result<(Self, Value), Problem> {
         let status: Value = visit.get("/api/v1/status").await?;
         let pending = visit.pending_approvals().await;
         let mut shell = Self::outside(visit.language, visit.theme, visit.here.clone());
@@ -113,11 +127,21 @@ impl Shell {
         shell.csrf.clone_from(&visit.csrf);
         shell.flash = visit.take_flash();
         shell.mode = mode(&status);
+        let in_shadow = status.at("shadow_policies").as_array().into_iter().flatten();
+        shell.in_shadow = in_shadow.filter_map(|it| it.as_str().map(str::to_owned)).collect();
         shell.pending = pending;
         shell.frozen =
             freezes(&status).find(|it| it.at("all") == true).and_then(|it| string(it, "id"));
+        shell.freezes = freezes(&status)
+            .filter_map(|it| {
+                let named = |kind: &'static str| Some((kind, string(it, kind)?));
+                let found = ["grant", "server", "session"].into_iter().find_map(named);
+                let (kind, name) = found?;
+                Some((kind, name, string(it, "id")?))
+            })
+            .collect();
         shell.banners = shell.banners_of(&status);
-        Ok(shell)
+        Ok((shell, status))
     }
 
     /// The entries of the navigation.
@@ -139,6 +163,22 @@ impl Shell {
     /// The mode in words.
     pub(crate) fn mode_text(&self) -> String {
         self.tr(&format!("mode-{}", self.mode))
+    }
+
+    /// The page of the first policy in shadow mode.
+    pub(crate) fn shadow_href(&self) -> String {
+        self.in_shadow.first().map(|name| format!("/policies/{}", part(name))).unwrap_or_default()
+    }
+
+    /// The id of the freeze of a grant, a server or a session.
+    pub(crate) fn freeze_of(&self, kind: &str, name: &str) -> Option<&str> {
+        let found = self.freezes.iter().find(|it| it.0 == kind && it.1 == name);
+        found.map(|(_, _, id)| id.as_str())
+    }
+
+    /// How many policies are in shadow mode, in words.
+    pub(crate) fn shadow_text(&self) -> String {
+        self.trn("mode-some-shadow", &self.in_shadow.len())
     }
 
     /// The state of a server in words.
@@ -207,6 +247,17 @@ impl Shell {
         if status.at("durability") == "off" {
             add(self.tr("banner-not-recorded"), "/audit");
         }
+        for said in status.at("attention").as_array().into_iter().flatten() {
+            let said = said.as_str().unwrap_or_default();
+            let named = |start: &str| said.strip_prefix(start)?.split_once('`');
+            if let Some((name, _)) = named("session `").filter(|_| said.contains("two programs")) {
+                add(self.trv("banner-conflict", name), "/sessions");
+            } else if let Some((name, _)) =
+                named("grant `").filter(|(_, rest)| rest.starts_with(" has no policy"))
+            {
+                add(self.trv("banner-no-policy", name), "/grants");
+            }
+        }
         for policy in status.at("policies").as_array().into_iter().flatten() {
             if policy.at("state") == "broken" {
                 let name = string(policy, "name").unwrap_or_default();
@@ -234,6 +285,7 @@ fn string(value: &Value, key: &str) -> Option<String> {
 fn mode(status: &Value) -> &'static str {
     match status.at("mode").as_str() {
         Some("local") => "local",
+        Some("grants") if status.at("all_in_shadow") == true => "shadow",
         Some("grants") => "enforce",
         _ => "closed",
     }

@@ -151,6 +151,25 @@ pub(crate) fn marked(text: &str, stems: &[String]) -> Vec<Piece> {
     pieces
 }
 
+/// The parts of a text, marked if they are in backticks.
+pub(crate) fn coded(text: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut push = |text: &str, is_marked| {
+        if !text.is_empty() {
+            pieces.push(Piece { text: text.to_owned(), is_marked });
+        }
+    };
+    let mut rest = text;
+    while let Some((before, from)) = rest.split_once('`') {
+        let Some((code, after)) = from.split_once('`') else { break };
+        push(before, false);
+        push(code, true);
+        rest = after;
+    }
+    push(rest, false);
+    pieces
+}
+
 /// The words that signals name in backticks, without the ending that inflection changes.
 pub(crate) fn stems(signals: &[String]) -> Vec<String> {
     let words = signals.iter().filter_map(|signal| signal.split('`').nth(1));
@@ -170,6 +189,17 @@ pub(crate) fn stems(signals: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_is_cut_out_of_a_text() {
+        let shown = |text: &str| {
+            let mark = |it: Piece| if it.is_marked { format!("[{}]", it.text) } else { it.text };
+            coded(text).into_iter().map(mark).collect::<String>()
+        };
+        assert_eq!(shown("`a` of b takes `c`"), "[a] of b takes [c]");
+        assert_eq!(shown("one ` alone"), "one ` alone");
+        assert_eq!(shown(""), "");
+    }
 
     #[test]
     fn words_that_signals_name_are_marked() {

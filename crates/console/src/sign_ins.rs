@@ -61,6 +61,11 @@ impl SignIns {
         Some(known.clone())
     }
 
+    /// The sign-in of a cookie; this is no use of it.
+    pub(crate) fn look(&self, cookie: &Hash, now: Timestamp) -> Option<SignIn> {
+        self.0.get(cookie).filter(|known| known.is_valid(now)).cloned()
+    }
+
     /// Ends a sign-in.
     pub(crate) fn end(&mut self, cookie: &Hash) {
         self.0.remove(cookie);
@@ -116,6 +121,8 @@ mod tests {
         let mut all = signed_in("a");
         assert!(all.touch(&hash("a"), at(59)).is_some());
         assert!(all.touch(&hash("a"), at(118)).is_some());
+        assert!(all.look(&hash("a"), at(177)).is_some(), "looking is no use");
+        assert!(all.look(&hash("a"), at(178)).is_none());
         assert!(all.touch(&hash("a"), at(178)).is_none());
         assert!(all.touch(&hash("a"), at(118)).is_none(), "it does not come back");
     }

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -20,7 +21,7 @@ use crate::problem::{Problem, said};
 use crate::texts::Language;
 
 /// The header of requests that scripts of an open page send.
-const PART: &str = "x-page-part";
+pub(crate) const PART: &str = "x-page-part";
 
 /// The result of a page.
 pub(crate) type Outcome = Result<Response, Problem>;
@@ -188,9 +189,12 @@ pub(crate) fn with_status(status: StatusCode, template: &impl Template) -> Outco
     Ok((status, [(header::CONTENT_TYPE, kind)], html).into_response())
 }
 
+/// What is encoded in a segment of a path: all but the unreserved characters.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
 /// A segment of a path.
 pub(crate) fn part(text: &str) -> String {
-    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 #[cfg(test)]
@@ -217,5 +221,6 @@ mod tests {
     #[test]
     fn a_segment_has_no_reserved_characters() {
         assert_eq!(part("a/b c?ж"), "a%2Fb%20c%3F%D0%B6");
+        assert_eq!(part("desk-rules_1.0~"), "desk-rules_1.0~");
     }
 }

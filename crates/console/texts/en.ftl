@@ -16,11 +16,16 @@ mode-label = Mode
 mode-what = Who may call, and whether rules are enforced
 mode-local = local: no token needed
 mode-shadow = shadow
+mode-some-shadow = { $n ->
+    [one] 1 policy in shadow
+   *[other] { $n } policies in shadow
+}
 mode-enforce = enforcing
 mode-closed = closed: no grant
 freeze-all = Freeze everything
 freeze-all-sure = Stop every call of every agent until you end the freeze?
 unfreeze-all = Unfreeze everything
+unfreeze = Unfreeze
 freeze = Freeze
 frozen = frozen
 menu-person = Account
@@ -36,6 +41,8 @@ banner-frozen-session = The session “{ $value }” is frozen.
 banner-reload = The last change of toolgate.yaml was rejected; the previous configuration is active.
 banner-not-recorded = The audit is off: calls are not recorded.
 banner-broken-policy = The policy “{ $value }” cannot be used; its grants are denied every call.
+banner-conflict = Two programs use the session id “{ $value }”.
+banner-no-policy = The grant “{ $value }” has no policy, so every call is denied.
 
 # Sign-in
 login-title = Sign in
@@ -240,6 +247,7 @@ top-tools-empty = The tools that agents call most appear here.
 top-denials = Most frequent denials
 top-denials-empty = No denials in the last hour.
 policy-broken = cannot be used
+overview-no-sessions = No program has dialled in.
 
 # Servers
 servers-empty = No servers yet.
@@ -270,6 +278,7 @@ tool-confidence = confidence { $value }
 tool-loop = What could go wrong
 tool-recommended = Recommended rule
 tool-apply = Apply to policy…
+tool-who-quarantined = No agent, while the definition is quarantined. Once it is approved:
 tool-who = Who may call it now
 tool-no-callers = No grant exists.
 tool-recent = Recent calls
@@ -297,6 +306,8 @@ grants-servers = Servers it may reach (none chosen: all)
 grants-no-policy = No policy: every call is denied.
 grants-no-tools = No known tool is in its reach.
 grants-at-most = At most, an agent with it can use:
+grants-enforced = Once it is enforced:
+grants-shadow = Its policy is in shadow mode: calls are recorded and pass, whatever the rules say.
 people-create = Add a person
 people-only-admin = Give every person an own token, so that the audit names who did what.
 role-viewer = viewer
@@ -328,6 +339,12 @@ audit-no-match = No row matches the filters.
 audit-older = Older rows
 audit-story = (story of the call)
 call-hashes = Hashes of the rows
+audit-proof = Proof
+audit-proof-what = Every row carries the hash of the row before it, and checkpoints are signed. An export has the rows of the filters above.
+audit-verify = Verify the audit
+audit-export = Export
+audit-intact = The audit is intact: { $value } rows; signed up to row { $signed }.
+audit-broken = the audit is broken at row { $value }; run `toolgate audit verify` for the reason
 
 # Policies
 policies-create = Create a policy
@@ -341,6 +358,7 @@ policy-save-as = Save as…
 policy-save-copy = Save as
 policy-versions = Versions
 policy-compare = Compare with the active one
+policy-at-line = Line { $n }:
 policy-rollback = Roll back
 policy-remove-sure = Remove the policy “{ $value }”?
 draft-problems = Problems
@@ -362,6 +380,19 @@ pick-ask = Ask
 pick-deny = Deny
 pick-hide = Hide
 pick-inherit = Remove this entry
+condition = Condition
+condition-add = Add a condition
+condition-edit = Edit
+condition-nested = edit it in the document
+condition-list = What happens
+condition-deny-if = Deny if
+condition-approve-if = Ask if
+condition-require = Only if
+condition-path = Field
+condition-op = Comparison
+condition-exists = is given (true or false)
+condition-value = Value
+condition-apply = Apply
 pick-max = Most calls of { $value }
 pick-window = Window of { $value }
 per-minute = per minute

@@ -16,11 +16,17 @@ mode-label = Режим
 mode-what = Кто может вызывать и применяются ли правила
 mode-local = локальный: без токена
 mode-shadow = наблюдение
+mode-some-shadow = { $n ->
+    [one] { $n } политика наблюдает
+    [few] { $n } политики наблюдают
+   *[many] { $n } политик наблюдают
+}
 mode-enforce = правила действуют
 mode-closed = закрыт: нет доступов
 freeze-all = Заморозить всё
 freeze-all-sure = Остановить все вызовы всех агентов, пока вы не снимете заморозку?
 unfreeze-all = Разморозить всё
+unfreeze = Разморозить
 freeze = Заморозить
 frozen = заморожено
 menu-person = Учётная запись
@@ -36,6 +42,8 @@ banner-frozen-session = Сеанс «{ $value }» заморожен.
 banner-reload = Последнее изменение toolgate.yaml отклонено; действует прежняя конфигурация.
 banner-not-recorded = Аудит выключен: вызовы не записываются.
 banner-broken-policy = Политику «{ $value }» нельзя применить; её доступам запрещено всё.
+banner-conflict = Две программы используют id сеанса «{ $value }».
+banner-no-policy = У доступа «{ $value }» нет политики, поэтому каждый вызов запрещён.
 
 # Sign-in
 login-title = Вход
@@ -240,6 +248,7 @@ top-tools-empty = Здесь появятся инструменты, котор
 top-denials = Частые отказы
 top-denials-empty = За последний час отказов не было.
 policy-broken = нельзя применить
+overview-no-sessions = Ни одна программа не подключилась.
 
 # Servers
 servers-empty = Серверов пока нет.
@@ -270,6 +279,7 @@ tool-confidence = уверенность { $value }
 tool-loop = Что может пойти не так
 tool-recommended = Рекомендуемое правило
 tool-apply = Применить к политике…
+tool-who-quarantined = Никто, пока описание в карантине. После одобрения:
 tool-who = Кто может вызвать сейчас
 tool-no-callers = Доступов нет.
 tool-recent = Последние вызовы
@@ -297,6 +307,8 @@ grants-servers = Доступные серверы (не выбрано — вс
 grants-no-policy = Нет политики: запрещено всё.
 grants-no-tools = Известных инструментов в его досягаемости нет.
 grants-at-most = Самое большее, что может агент с ним:
+grants-enforced = После включения:
+grants-shadow = Политика в режиме наблюдения: вызовы записываются и проходят, что бы ни говорили правила.
 people-create = Добавить человека
 people-only-admin = Дайте каждому свой токен, чтобы аудит называл, кто что сделал.
 role-viewer = наблюдатель
@@ -328,6 +340,12 @@ audit-no-match = По этим условиям строк нет.
 audit-older = Более старые
 audit-story = (история вызова)
 call-hashes = Хеши строк
+audit-proof = Доказательство
+audit-proof-what = Каждая строка содержит хеш предыдущей, а контрольные точки подписаны. В экспорт попадают строки по фильтрам выше.
+audit-verify = Проверить аудит
+audit-export = Экспорт
+audit-intact = Аудит цел: строк { $value }; подписано до строки { $signed }.
+audit-broken = аудит повреждён в строке { $value }; причину покажет `toolgate audit verify`
 
 # Policies
 policies-create = Создать политику
@@ -341,6 +359,7 @@ policy-save-as = Сохранить как…
 policy-save-copy = Сохранить копию
 policy-versions = Версии
 policy-compare = Сравнить с действующей
+policy-at-line = Строка { $n }:
 policy-rollback = Вернуть
 policy-remove-sure = Удалить политику «{ $value }»?
 draft-problems = Замечания
@@ -362,6 +381,19 @@ pick-ask = Спросить
 pick-deny = Запретить
 pick-hide = Скрыть
 pick-inherit = Убрать это правило
+condition = Условие
+condition-add = Добавить условие
+condition-edit = Изменить
+condition-nested = изменяется в документе
+condition-list = Что происходит
+condition-deny-if = Запретить, если
+condition-approve-if = Спросить, если
+condition-require = Только если
+condition-path = Поле
+condition-op = Сравнение
+condition-exists = указано (true или false)
+condition-value = Значение
+condition-apply = Применить
 pick-max = Наибольшее число вызовов { $value }
 pick-window = Период для { $value }
 per-minute = в минуту

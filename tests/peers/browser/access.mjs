@@ -40,7 +40,19 @@ export async function signingIn({ gate, browser }) {
     await api(other, "DELETE", `/people/${made.id}`);
     await viewer.goto("/grants");
     check(new URL(viewer.url()).pathname === "/login", "a revoked person stays signed in");
-    // Signing out.
+    // Signing out ends the live stream too.
+    await fresh.goto("/");
+    const stream = fresh.evaluate(async () => {
+      const answer = await fetch("/console/events");
+      window.streaming = true;
+      const reader = answer.body.getReader();
+      while (!(await reader.read()).done);
+      return "ended";
+    });
+    await fresh.waitForFunction(() => window.streaming);
+    await fresh.evaluate(() => fetch("/logout", { method: "POST", headers: { "x-csrf-token": document.body.dataset.csrf } }));
+    check(await stream === "ended", "the stream goes on");
+    await signIn(fresh, other.token);
     await fresh.locator("details.menu summary").click();
     await fresh.getByRole("button", { name: "Sign out" }).click();
     await fresh.waitForURL(/\/login/);
@@ -74,6 +86,14 @@ export async function granting({ gate, browser }) {
   await page.getByRole("button", { name: "Unfreeze everything" }).click();
   await page.getByText("The freeze has ended").waitFor();
   check(!(await callTool(gate, token, "desk__read_note", { id: "1" })).isError, "still frozen");
+  // One grant alone.
+  await page.goto("/grants");
+  await page.getByRole("button", { name: "Freeze ci" }).click();
+  await page.getByText("The grant “ci” is frozen.").first().waitFor();
+  check((await callTool(gate, token, "desk__read_note", { id: "1" }))._meta.error_code === "frozen", "the grant is not frozen");
+  await page.getByRole("button", { name: "Unfreeze ci" }).click();
+  await page.getByText("The freeze has ended").waitFor();
+  check(!(await callTool(gate, token, "desk__read_note", { id: "1" })).isError, "the grant is still frozen");
   // Try it: through policy, with the person's name.
   await page.goto("/tools/desk/read_note");
   const attempt = page.locator("#try");

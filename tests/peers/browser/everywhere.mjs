@@ -17,6 +17,15 @@ export async function findingDenials({ gate, browser }) {
   await page.getByRole("link", { name: "desk/run_script" }).first().click();
   await page.getByText("The call was refused; nothing was sent").waitFor();
   await page.getByText("/tools/desk~1run_script/action").first().waitFor();
+  // The audit is verified, and taken out as a file.
+  await page.goto("/audit?kind=denied");
+  await page.getByRole("button", { name: "Verify the audit" }).click();
+  await page.getByText("The audit is intact").waitFor();
+  await page.goto("/audit?kind=denied");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Export CSV" }).click()]);
+  const lines = readFileSync(await download.path(), "utf8").trim().split("\r\n");
+  check(lines[0].startsWith("seq,time,kind,") && lines.length === 3 && lines.slice(1).every((it) => it.includes(",denied,")), lines.join("\n"));
+  await page.getByRole("link", { name: "desk/run_script" }).first().click();
   // Language.
   await page.locator("details.menu summary").click();
   await page.getByRole("button", { name: "Русский" }).click();
@@ -33,7 +42,8 @@ export async function onPhone({ gate, browser }) {
   await signIn(page, gate.token);
   for (const [name, path] of Object.entries(await everyPage(gate))) {
     await page.goto(path);
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    // A page that is too wide is zoomed out, so the window tells nothing.
+    const wide = await page.evaluate(() => Math.max(document.documentElement.scrollWidth, window.innerWidth) - screen.width);
     check(wide <= 0, `${name} is ${wide} px too wide on a phone`);
   }
   check(page.problems.length === 0, page.problems.join("\n"));

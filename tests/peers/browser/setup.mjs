@@ -24,10 +24,11 @@ export async function building({ gate, browser }) {
   await page.getByText("was saved and is active").waitFor();
   const denied = await callTool(gate, agent.token, "desk__read_note", { id: "1" });
   check(denied.isError && denied._meta.error_code === "policy_denied", JSON.stringify(denied));
-  // Problems appear while typing, and a failing test blocks saving.
+  // Problems appear while typing, with a caret below their line, and a failing test blocks saving.
   const text = page.locator("#document");
   await text.fill("version: \"1\"\ndefault: alow\n");
   await page.getByRole("heading", { name: "This document cannot be saved" }).waitFor();
+  check(await page.locator(".caret").first().textContent() === "default: alow\n         ^", "no caret");
   const failing = `${agent.document}tests:\n  - call: { tool: read_note, server: desk, class: read }\n    expect: deny\n`;
   await text.fill(failing);
   await page.getByText(/fails/).first().waitFor();
@@ -40,6 +41,46 @@ export async function building({ gate, browser }) {
   await page.getByRole("button", { name: "Roll back v1" }).click();
   await page.getByText("is active again").waitFor();
   check(!(await callTool(gate, agent.token, "desk__read_note", { id: "1" })).isError, "still denied");
+  check(page.problems.length === 0, page.problems.join("\n"));
+}
+
+/** Conditions are changed, added and removed in place; comments and other bytes stay. */
+export async function editingConditions({ gate, browser }) {
+  const agent = await furnish(gate);
+  const page = await newPage(browser, gate);
+  await signIn(page, gate.token);
+  await page.goto("/policies/desk-rules");
+  const text = page.locator("#document");
+  const holds = (part) => page.waitForFunction((it) => document.getElementById("document").value.includes(it) && !document.querySelector("#draft.busy"), part);
+  const write = page.getByRole("group", { name: "write_note", exact: true });
+  await write.getByRole("button", { name: "Edit denied if text contains" }).click();
+  await write.getByLabel("Value").fill("secret");
+  await write.getByRole("button", { name: "Apply" }).click();
+  await holds("value: secret");
+  check(await text.inputValue() === agent.document.replace("value: password", "value: secret"), await text.inputValue());
+  // Enter applies, and does not save.
+  const read = page.getByRole("group", { name: "read_note", exact: true });
+  await read.getByRole("button", { name: "Add a condition" }).click();
+  await read.getByLabel("What happens").selectOption("deny_if");
+  await read.getByLabel("Field").fill("args.id");
+  await read.getByLabel("Comparison").selectOption("starts_with");
+  await read.getByLabel("Value").fill("private");
+  await page.keyboard.press("Enter");
+  await holds("desk/read_note: { deny_if: [{ conditions: [{ path: args.id, op: starts_with, value: private }] }] }");
+  check((await api(gate, "GET", "/policies/desk-rules")).document === agent.document, "saved by Enter");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("was saved and is active").waitFor();
+  const denied = await callTool(gate, agent.token, "desk__read_note", { id: "private-1" });
+  check(denied._meta.error_code === "policy_denied", JSON.stringify(denied));
+  check(!(await callTool(gate, agent.token, "desk__read_note", { id: "1" })).isError, "all calls are denied");
+  await read.getByRole("button", { name: /^Remove denied/ }).click();
+  await page.waitForFunction(() => !document.getElementById("document").value.includes("private"));
+  // A rule on the page of a tool leads to its line.
+  await page.goto("/tools/desk/delete_note");
+  await page.getByRole("link", { name: "desk-rules, line 7" }).click();
+  await page.waitForFunction(() => document.activeElement.id === "document");
+  const line = await text.evaluate((it) => it.value.slice(it.selectionStart, it.selectionEnd));
+  check(line === "  destructive: { action: allow, approve: {} }", `line 7 is ${line}`);
   check(page.problems.length === 0, page.problems.join("\n"));
 }
 
@@ -110,6 +151,12 @@ export async function leavingShadow({ gate, browser }) {
   check(!(await callTool(gate, grant.token, "desk__write_note", { id: "1" })).isError, "denied in shadow");
   const page = await newPage(browser, gate);
   await signIn(page, gate.token);
+  // No page takes what is only recorded for a refusal.
+  await page.locator("header .mode.shadow").waitFor();
+  await page.goto("/tools/desk/write_note");
+  await page.getByRole("row", { name: /laptop would be denied/ }).first().waitFor();
+  await page.goto("/grants");
+  await page.getByText("Its policy is in shadow mode").waitFor();
   await page.goto("/policies/trial");
   await page.getByRole("row", { name: /laptop desk\/write_note would be denied/ }).waitFor();
   await page.getByRole("button", { name: "Enforce this policy" }).click();

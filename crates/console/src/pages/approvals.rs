@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::assets;
+use crate::pages::policy::rule_href;
 use crate::shell::Shell;
 use crate::shown::{Moment, duration, foreign, laid_out};
 use crate::visit::{Outcome, Visit, page, part};
@@ -116,7 +117,6 @@ pub(crate) fn held(visit: &Visit, s: &Shell, item: &Item) -> Held {
     let server = item.session_id.as_deref().unwrap_or(&item.server);
     let raw = item.arguments.as_ref().map(|raw| laid_out(raw.get())).unwrap_or_default();
     let who = [&item.identity, &item.client].into_iter().flatten();
-    let policy = item.policy.as_deref().map(part).unwrap_or_default();
     Held {
         path: format!("/approvals/{}", part(&item.id)),
         id: item.id.clone(),
@@ -129,7 +129,7 @@ pub(crate) fn held(visit: &Visit, s: &Shell, item: &Item) -> Held {
         tool_href: format!("/tools/{}/{}", part(&item.server), part(&item.tool)),
         class_text: s.tr(&format!("class-{}", item.class)),
         class: item.class.clone(),
-        rule_href: format!("/policies/{policy}#rule={}", part(&item.rule)),
+        rule_href: rule_href(item.policy.as_deref().unwrap_or_default(), &item.rule),
         rule: foreign(&item.rule, 200),
         note: foreign(item.note.as_deref().unwrap_or_default(), 500),
         arguments: foreign(&raw, 20_000),

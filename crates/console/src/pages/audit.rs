@@ -34,6 +34,8 @@ struct Audit {
     is_filtered: bool,
     cli: String,
     export: String,
+    as_csv: String,
+    as_jsonl: String,
 }
 
 /// One row.
@@ -88,6 +90,13 @@ pub(crate) fn line(s: &Shell, row: &Row) -> RowLine {
     }
 }
 
+/// The filters of a request, and `more`, as a query.
+pub(crate) fn filters(visit: &Visit, more: &[(&str, &str)]) -> String {
+    let given = FILTERS.into_iter().filter_map(|name| Some((name, visit.query.some(name)?)));
+    let all = given.chain(more.iter().copied());
+    url::form_urlencoded::Serializer::new(String::new()).extend_pairs(all).finish()
+}
+
 /// The page of rows.
 pub(crate) async fn show(visit: Visit) -> Outcome {
     let s = Shell::of(&visit, "audit").await?;
@@ -95,12 +104,7 @@ pub(crate) async fn show(visit: Visit) -> Outcome {
         .into_iter()
         .filter_map(|name| Some((name, visit.query.some(name)?.to_owned())))
         .collect();
-    let encode = |more: &[(&str, &str)]| {
-        let pairs = given.iter().map(|(name, value)| (*name, value.as_str()));
-        url::form_urlencoded::Serializer::new(String::new())
-            .extend_pairs(pairs.chain(more.iter().copied()))
-            .finish()
-    };
+    let encode = |more: &[(&str, &str)]| filters(&visit, more);
     let before = visit.query.text("before");
     let mut more = vec![("order", "newest"), ("limit", "100")];
     if !before.is_empty() {
@@ -129,6 +133,8 @@ pub(crate) async fn show(visit: Visit) -> Outcome {
         next,
         is_filtered: !given.is_empty(),
         cli: format!("toolgate audit list{flags}"),
+        as_csv: format!("/audit/export?{}", encode(&[("format", "csv")])),
+        as_jsonl: format!("/audit/export?{}", encode(&[("format", "jsonl")])),
         export: format!("toolgate audit export -o csv{flags}"),
         s,
     })

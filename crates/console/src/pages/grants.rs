@@ -47,6 +47,8 @@ struct Most {
     /// The limits of tools that can be called.
     limits: Vec<String>,
     is_trifecta: bool,
+    /// Its policy is in shadow mode.
+    is_shadow: bool,
     /// Through which tools: the label in words, and the tools.
     through: Vec<(String, String)>,
 }
@@ -100,8 +102,10 @@ async fn most(visit: &Visit, s: &Shell, grant: &Grant, tools: &[Tool]) -> Result
         |prefix: &str, word: &'static str, count| (word, s.tr(&format!("{prefix}-{word}")), count);
     let effects = ["allow", "hold", "deny", "hide"]
         .map(|word| named("effect", word, all.iter().filter(|it| it.effect == word).count()));
-    let usable: Vec<&ToolDecision> =
-        all.iter().filter(|it| matches!(it.effect.as_str(), "allow" | "hold")).collect();
+    // In shadow mode every call passes, whatever the rules say.
+    let is_shadow = grant.policy.as_ref().is_some_and(|policy| s.in_shadow.contains(policy));
+    let may = |it: &&ToolDecision| is_shadow || matches!(it.effect.as_str(), "allow" | "hold");
+    let usable: Vec<&ToolDecision> = all.iter().filter(may).collect();
     let classes = CLASSES
         .map(|word| named("class", word, usable.iter().filter(|it| it.class == word).count()));
     let of_servers = usable.iter().filter(|it| it.server != "toolgate");
@@ -125,6 +129,7 @@ async fn most(visit: &Visit, s: &Shell, grant: &Grant, tools: &[Tool]) -> Result
         foreign(&if names.len() > NAMED { format!("{shown}, …") } else { shown }, 400)
     };
     Ok(Most {
+        is_shadow,
         effects: effects.into_iter().filter(|(_, _, count)| *count > 0).collect(),
         classes: classes.into_iter().filter(|(_, _, count)| *count > 0).collect(),
         limits: limits.take(NAMED).collect(),

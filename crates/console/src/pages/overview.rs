@@ -10,8 +10,8 @@ use crate::items::{Row, Server};
 use crate::look::Look as _;
 use crate::problem::Problem;
 use crate::shell::Shell;
-use crate::shown::{Moment, duration, grouped, short_hash};
-use crate::visit::{List, Outcome, Visit, page};
+use crate::shown::{Moment, duration, foreign, grouped, short_hash};
+use crate::visit::{List, Outcome, Visit, page, part};
 
 /// How many rows one page of the API has.
 const PAGE: u64 = 1_000;
@@ -38,6 +38,8 @@ struct Overview {
     checkpoint_seq: String,
     open_calls: u64,
     servers: Vec<Server>,
+    /// Programs that dialled in: state, state in words, base, kind.
+    programs: Vec<Program>,
     sessions: usize,
     sessions_active: usize,
     agent_sessions: usize,
@@ -46,16 +48,27 @@ struct Overview {
     mcp: String,
 }
 
+struct Program {
+    state: String,
+    state_text: String,
+    base: String,
+    kind: String,
+}
+
+/// How many programs the page names.
+const NAMED: usize = 8;
+
 struct PolicyLine {
     name: String,
+    path: String,
+    is_shadow: bool,
     hash: String,
     is_broken: bool,
 }
 
 /// The page.
 pub(crate) async fn show(visit: Visit) -> Outcome {
-    let s = Shell::of(&visit, "overview").await?;
-    let status: Value = visit.get("/api/v1/status").await?;
+    let (s, status) = Shell::and_status(&visit, "overview").await?;
     let number = |path: &str| status.pointer(path).and_then(Value::as_u64).unwrap_or_default();
     let now = visit.console.admin.now();
     let mut activity = visit.console.activity.lock().await;
@@ -64,6 +77,8 @@ pub(crate) async fn show(visit: Visit) -> Outcome {
     let hour = activity.last_hour(now);
     let policies =
         status.at("policies").as_array().into_iter().flatten().map(|policy| PolicyLine {
+            path: part(policy.at("name").as_str().unwrap_or_default()),
+            is_shadow: s.in_shadow.iter().any(|name| policy.at("name") == name.as_str()),
             name: policy.at("name").as_str().unwrap_or_default().to_owned(),
             hash: short_hash(policy.at("hash").as_str().unwrap_or_default()),
             is_broken: policy.at("state") == "broken",
@@ -88,6 +103,7 @@ pub(crate) async fn show(visit: Visit) -> Outcome {
         checkpoint_seq: grouped(number("/audit/checkpoint")),
         open_calls: number("/audit/open_calls"),
         servers: visit.list("/api/v1/servers").await?,
+        programs: programs(&visit, &s).await?,
         sessions: size("/session_counts/total"),
         sessions_active: size("/session_counts/active"),
         agent_sessions: size("/agent_sessions"),
@@ -98,6 +114,22 @@ pub(crate) async fn show(visit: Visit) -> Outcome {
     };
     drop(activity);
     page(&overview)
+}
+
+async fn programs(visit: &Visit, s: &Shell) -> Result<Vec<Program>, Problem> {
+    let items: Vec<Value> = visit.list("/api/v1/sessions").await?;
+    let program = |item: &Value| {
+        let text = |key: &str| foreign(item.at(key).as_str().unwrap_or_default(), 80);
+        let state =
+            if item.at("conflict").is_array() { "conflict".to_owned() } else { text("state") };
+        Program {
+            state_text: s.tr(&format!("session-{state}")),
+            state,
+            base: text("infobase_name"),
+            kind: text("kind"),
+        }
+    };
+    Ok(items.iter().take(NAMED).map(program).collect())
 }
 
 /// Adds the rows that were written since the last look; of many, only the newest.

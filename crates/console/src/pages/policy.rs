@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
+use toolgate_policy::locate;
 
 use crate::assets;
 use crate::items::{Grant, PolicyText, PolicyVersion};
@@ -46,6 +47,9 @@ struct PolicyPage {
     /// The tool whose recommended rule the draft has.
     applied: String,
     shadow: Option<ShadowReport>,
+    /// The rule that a link leads to, and its line; 0 without one.
+    rule: String,
+    line: usize,
 }
 
 /// The page.
@@ -88,6 +92,7 @@ async fn render(visit: &Visit, policy: PolicyText, shown: Shown, status: StatusC
     let uses = |grant: &Grant| grant.revoked.is_none() && grant.policy.as_deref() == Some(&name);
     let shadow = ShadowReport::of(visit, &s, &policy, &versions).await?;
     let d = draft_of(visit, &s, &policy, &document).await?;
+    let rule = visit.query.text("rule");
     let page = PolicyPage {
         assets: &assets::VERSION,
         path,
@@ -99,6 +104,8 @@ async fn render(visit: &Visit, policy: PolicyText, shown: Shown, status: StatusC
         d,
         grants: grants.into_iter().filter(uses).map(|grant| grant.label).collect(),
         versions: compare(&versions, &policy.document, visit.query.text("compare")),
+        line: line_of(&document, rule),
+        rule: foreign(rule, 200),
         document,
         error,
         applied: foreign(&applied, 200),
@@ -107,6 +114,26 @@ async fn render(visit: &Visit, policy: PolicyText, shown: Shown, status: StatusC
         s,
     };
     with_status(status, &page)
+}
+
+/// The page of a policy, at the line of a rule.
+pub(crate) fn rule_href(policy: &str, rule: &str) -> String {
+    format!("/policies/{}?rule={}#document", part(policy), part(rule))
+}
+
+/// The line of a rule in a document: that of the rule itself, or of the entry it is in; 0 if the
+/// document has none.
+pub(crate) fn line_of(document: &str, rule: &str) -> usize {
+    let named = [("(default deny)", "/default"), ("(hidden)", "/hide")];
+    let named = named.into_iter().find(|(name, _)| *name == rule).map(|(_, pointer)| pointer);
+    let mut pointer = named.unwrap_or(rule);
+    while pointer.starts_with('/') {
+        if let Some((line, _)) = locate(document, pointer) {
+            return line;
+        }
+        pointer = pointer.rsplit_once('/').map(|(outer, _)| outer).unwrap_or_default();
+    }
+    0
 }
 
 /// Saves the document, under this name or another one.

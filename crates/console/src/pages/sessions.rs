@@ -36,8 +36,7 @@ struct SessionLine {
 
 /// The page.
 pub(crate) async fn show(visit: Visit) -> Outcome {
-    let s = Shell::of(&visit, "sessions").await?;
-    let status: Value = visit.get("/api/v1/status").await?;
+    let (s, status) = Shell::and_status(&visit, "sessions").await?;
     let items: Vec<Value> = visit.list("/api/v1/sessions").await?;
     let line = |item: &Value| {
         let text = |key: &str| foreign(item.at(key).as_str().unwrap_or_default(), 120);

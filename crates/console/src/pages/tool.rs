@@ -12,7 +12,7 @@ use crate::problem::Problem;
 use crate::recommended::shown_rule;
 use crate::risk_texts::{Risk, hazard, signal};
 use crate::shell::Shell;
-use crate::shown::{Piece, foreign, marked, stems};
+use crate::shown::{Piece, coded, foreign, marked, stems};
 use crate::visit::{Outcome, Visit, page, part};
 
 mod callers;
@@ -63,7 +63,7 @@ struct ToolPage {
     title: String,
     description: Vec<Piece>,
     parameters: Vec<Parameter>,
-    signals: Vec<(String, String)>,
+    signals: Vec<(Vec<Piece>, String)>,
     labels: Vec<String>,
     fingerprint: String,
     definition: String,
@@ -71,7 +71,7 @@ struct ToolPage {
     recommended: String,
     /// Policies to which the recommended rule can be applied: name and page of the draft.
     policies: Vec<(String, String)>,
-    could_go_wrong: String,
+    could_go_wrong: Vec<Piece>,
     patterns: Vec<String>,
     callers: Vec<Caller>,
     calls: Vec<RowLine>,
@@ -123,12 +123,12 @@ async fn render(visit: &Visit, tried: Option<Tried>) -> Outcome {
         confidence: format!("{:.0} %", detail.confidence * 100.0),
         title: foreign(text("title"), 200),
         description: marked(&foreign(text("description"), 6_000), &stems),
-        could_go_wrong: foreign(&hazard(s.language, &risk), 2_000),
+        could_go_wrong: coded(&foreign(&hazard(s.language, &risk), 2_000)),
         signals: detail
             .signals
             .iter()
             .map(|it| signal(s.language, &it.what, &it.r#where))
-            .map(|(what, place)| (foreign(&what, 300), foreign(&place, 120)))
+            .map(|(what, place)| (coded(&foreign(&what, 300)), foreign(&place, 120)))
             .collect(),
         labels: names(&detail.labels)
             .iter()

@@ -1,9 +1,12 @@
 //! The rows of the builder: what is decided for each class and each tool.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use serde_json::Value;
 
 use crate::items::ToolDecision;
 use crate::look::Look as _;
+use crate::sentences::predicate_text;
 use crate::shell::Shell;
 use crate::shown::foreign;
 
@@ -27,7 +30,83 @@ pub(crate) struct Choice {
     pub(crate) max: String,
     pub(crate) window: String,
     pub(crate) has_entry: bool,
+    /// The conditions of its entry.
+    pub(crate) conditions: Vec<Condition>,
     pub(crate) number: usize,
+}
+
+/// One condition of an entry.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Condition {
+    /// `deny_if`, `approve_if` or `require`.
+    pub(crate) list: &'static str,
+    /// Its place in the list: the predicate, and the condition in it. Empty if it is nested, and so
+    /// is edited in the document.
+    pub(crate) at: String,
+    pub(crate) path: String,
+    pub(crate) op: String,
+    pub(crate) value: String,
+    /// In words.
+    pub(crate) text: String,
+}
+
+pub(crate) const LISTS: [(&str, &str); 3] =
+    [("deny_if", "say-deny-if"), ("approve_if", "say-approve-if"), ("require", "say-require")];
+
+/// The conditions of an entry, in the order of the document.
+fn conditions(s: &Shell, entry: &Value) -> Vec<Condition> {
+    let mut all = Vec::new();
+    for (list, say) in LISTS {
+        let predicates = entry.at(list).as_array().into_iter().flatten();
+        for (place, predicate) in predicates.enumerate() {
+            let said = |text: String| foreign(&s.trv(say, text), 400);
+            let simple = predicate.at("conditions").as_array();
+            let Some(simple) = simple.filter(|it| !it.is_empty()) else {
+                let text = said(predicate_text(s.language, predicate));
+                let (at, path) = (String::new(), String::new());
+                let (op, value) = (String::new(), String::new());
+                all.push(Condition { list, at, path, op, value, text });
+                continue;
+            };
+            for (within, condition) in simple.iter().enumerate() {
+                let alone = serde_json::json!({ "conditions": [condition] });
+                all.push(Condition {
+                    list,
+                    at: format!("{place}.{within}"),
+                    path: condition.at("path").as_str().unwrap_or_default().to_owned(),
+                    op: condition.at("op").as_str().unwrap_or_default().to_owned(),
+                    value: written(condition.at("value")),
+                    text: said(predicate_text(s.language, &alone)),
+                });
+            }
+        }
+    }
+    all
+}
+
+/// A value as a person writes it in a field: text without quotes, unless it would be read as
+/// something else.
+pub(crate) fn written(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) if serde_json::from_str::<Value>(text).is_err() => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+impl Choice {
+    /// What its row shows, in short: equal rows have equal marks.
+    pub(crate) fn mark(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        (&self.key, &self.name, &self.server, &self.class, self.effect).hash(&mut hasher);
+        (&self.rule, &self.max, &self.window, self.has_entry, &self.conditions).hash(&mut hasher);
+        format!("{:x}", hasher.finish())
+    }
+
+    /// Whether a condition can be added without opening what is refused now.
+    pub(crate) fn takes_conditions(&self) -> bool {
+        matches!(self.effect, "allow" | "limit" | "ask")
+    }
 }
 
 /// The effect that the entry of a class has without the rest of the document.
@@ -58,6 +137,7 @@ pub(crate) fn class_choices(s: &Shell, document: &Value) -> Vec<Choice> {
             max,
             window,
             has_entry: entry.is_object(),
+            conditions: conditions(s, entry),
             number,
         }
     };
@@ -90,6 +170,7 @@ pub(crate) fn tool_choice(
     Choice {
         section: "tools",
         has_entry: entries.get(&key).is_some(),
+        conditions: conditions(s, entries.at(&key)),
         key,
         name: foreign(&tool.tool, 160),
         server: foreign(&tool.server, 60),

@@ -3,11 +3,11 @@
 use askama::Template;
 use axum::http::{HeaderValue, Method, header};
 use axum::response::IntoResponse as _;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolgate_policy::{document_json, locate};
 
 use super::choices::{CLASSES, Choice, class_choices, tool_choice};
-use super::edit::{edit, normal_lines};
+use super::edit::{ConditionEdit, edit, edit_condition, normal_lines};
 use super::versions::{DiffLine, diff};
 use crate::items::{Checked, Difference, Finding, Plan, PolicyText};
 use crate::look::Look as _;
@@ -28,10 +28,28 @@ struct DraftPart {
     d: Draft,
 }
 
+/// One row of the builder.
+#[derive(Template)]
+#[template(path = "choice.html")]
+struct ChoicePart<'a> {
+    s: &'a Shell,
+    it: &'a Choice,
+}
+
+/// A problem, and the line that it is in.
+pub(crate) struct Problematic {
+    pub(crate) found: Finding,
+    /// The line, cut if it is long, and spaces up to the place; empty without a place.
+    pub(crate) line: String,
+    pub(crate) indent: String,
+}
+
 /// What follows from a document.
 pub(crate) struct Draft {
     pub(crate) is_valid: bool,
-    pub(crate) problems: Vec<Finding>,
+    pub(crate) problems: Vec<Problematic>,
+    /// The rows of the builder are here; else the page has them already.
+    pub(crate) has_builder: bool,
     pub(crate) classes: Vec<Choice>,
     pub(crate) tools: Vec<Choice>,
     pub(crate) sentences: Vec<(Sentence, usize)>,
@@ -90,7 +108,8 @@ pub(crate) async fn draft_of(
     };
     Ok(Draft {
         is_valid: checked.valid,
-        problems: checked.problems,
+        problems: checked.problems.into_iter().map(|it| pointed(document, it)).collect(),
+        has_builder: true,
         classes: class_choices(s, &json),
         tools: checked
             .tools
@@ -105,6 +124,23 @@ pub(crate) async fn draft_of(
         compared: plan.compared,
         diff: if is_pasted { diff(&policy.document, document) } else { Vec::new() },
     })
+}
+
+/// How much of a line is shown before a problem, and in all.
+const BEFORE: usize = 60;
+const SHOWN: usize = 120;
+
+/// A problem with its line and the place of the caret. Every character is one column wide.
+fn pointed(document: &str, found: Finding) -> Problematic {
+    let line = found.line.checked_sub(1).and_then(|at| document.lines().nth(at));
+    let Some(line) = line.filter(|_| found.column > 0) else {
+        return Problematic { found, line: String::new(), indent: String::new() };
+    };
+    let at = found.column - 1;
+    let from = at.saturating_sub(BEFORE);
+    let cut: String = line.chars().skip(from).take(SHOWN).collect();
+    let cut = cut.replace(|c: char| c.is_whitespace() || c.is_control(), " ");
+    Problematic { found, line: foreign(&cut, SHOWN), indent: " ".repeat(at - from) }
 }
 
 fn changed(s: &Shell, it: &Difference) -> Changed {
@@ -127,11 +163,23 @@ fn changed(s: &Shell, it: &Difference) -> Changed {
 pub(crate) async fn draft(visit: Visit) -> Outcome {
     let form = &visit.form;
     let document = normal_lines(form.raw("document"));
+    let section = form.text("section");
     let edited = match form.some("key") {
         None => Ok(document.clone()),
+        Some(key) if form.has("list") => {
+            let wanted = ConditionEdit {
+                list: form.text("list"),
+                at: form.text("at"),
+                path: form.text("path"),
+                op: form.text("op"),
+                value: form.text("value"),
+                is_removed: form.text("effect") == "remove",
+            };
+            edit_condition(&document, (section, key), wanted)
+        }
         Some(key) => edit(
             &document,
-            form.text("section"),
+            section,
             key,
             form.text("effect"),
             form.text("max"),
@@ -145,9 +193,25 @@ pub(crate) async fn draft(visit: Visit) -> Outcome {
     let s = Shell::of(&visit, "policies").await?;
     let target = format!("/api/v1/policies/{}", part(visit.param("name")));
     let policy: PolicyText = visit.get(&target).await?;
-    let d = draft_of(&visit, &s, &policy, &document).await?;
+    let mut d = draft_of(&visit, &s, &policy, &document).await?;
+    // A page that has the same rows gets only those that differ from what it shows.
+    let marks: Vec<&str> = form.text("marks").split(' ').collect();
+    let rows = d.classes.len() + d.tools.len();
+    let mut fresh = Map::new();
+    if d.is_valid && marks.len() == rows {
+        for (choice, mark) in d.classes.iter().chain(&d.tools).zip(&marks) {
+            if choice.mark() != *mark {
+                let html = ChoicePart { s: &s, it: choice }.render()?;
+                fresh.insert(choice.number.to_string(), html.into());
+            }
+        }
+        (d.classes, d.tools, d.has_builder) = (Vec::new(), Vec::new(), false);
+    }
+    let is_part = !d.has_builder;
     let html = DraftPart { s, d }.render()?;
-    let body = json!({ "document": document, "html": html, "error": error }).to_string();
+    let choices = if is_part { Value::Object(fresh) } else { Value::Null };
+    let body = json!({ "document": document, "html": html, "choices": choices, "error": error });
+    let body = body.to_string();
     let kind = HeaderValue::from_static("application/json");
     Ok(([(header::CONTENT_TYPE, kind)], body).into_response())
 }

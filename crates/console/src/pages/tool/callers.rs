@@ -4,8 +4,9 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::items::Grant;
+use crate::items::{Grant, PolicyText};
 use crate::pages::limit_use::{LimitLine, LimitUse};
+use crate::pages::policy::{line_of, rule_href};
 use crate::problem::Problem;
 use crate::shell::Shell;
 use crate::visit::{Visit, part};
@@ -26,6 +27,8 @@ pub(crate) struct Caller {
     pub(crate) effect: String,
     pub(crate) effect_text: String,
     pub(crate) rule: String,
+    /// Its line in the document; 0 if it has none.
+    pub(crate) line: usize,
     pub(crate) href: String,
     pub(crate) limits: Vec<LimitLine>,
 }
@@ -43,6 +46,8 @@ pub(crate) async fn caller(
     if is_server && !reaches {
         return Ok(None);
     }
+    let mut line = 0;
+    let mut in_shadow = false;
     let (policy, explained) = match &grant.policy {
         None => (String::new(), None),
         Some(policy) => {
@@ -62,11 +67,26 @@ pub(crate) async fn caller(
     let effect = explained.as_ref().map_or("deny", |it| it.effect.as_str()).to_owned();
     let rule = explained.as_ref().map_or("(no policy)", |it| it.rule.as_str()).to_owned();
     let limits = explained.map(|it| it.limits).unwrap_or_default();
+    if !policy.is_empty() {
+        in_shadow = s.in_shadow.contains(&policy);
+        let text: PolicyText = visit.get(&format!("/api/v1/policies/{}", part(&policy))).await?;
+        line = line_of(&text.document, &rule);
+    }
+    // Calls pass in shadow mode; what is shown is what would happen without it.
+    let effect = match (in_shadow, effect.as_str()) {
+        (true, "deny" | "hide") => "shadow_deny".to_owned(),
+        (true, "hold") => "shadow_hold".to_owned(),
+        _ => effect,
+    };
     Ok(Some(Caller {
         label: grant.label.clone(),
-        href: format!("/policies/{}#rule={}", part(&policy), part(&rule)),
+        href: rule_href(&policy, &rule),
         policy,
-        effect_text: s.tr(&format!("effect-{effect}")),
+        line,
+        effect_text: match in_shadow {
+            true => s.decision_text(&effect),
+            false => s.tr(&format!("effect-{effect}")),
+        },
         effect,
         rule,
         limits: limits.iter().map(LimitUse::line).collect(),
