@@ -19,6 +19,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use tokio::task::JoinSet;
 use toolgate_catalog::{PolicyItem, policy_document};
+use toolgate_config::names_in_toolgate;
 use toolgate_control::{trusted, visible};
 
 use crate::args::{ScanArgs, ScanOutput};
@@ -110,10 +111,16 @@ async fn scan(targets: &Targets) -> anyhow::Result<Vec<Scanned>> {
 
 fn write_policy(path: &Path, targets: &Targets, report: &Report) -> anyhow::Result<()> {
     let tools = report.tools();
+    // The servers of a client have other names in toolgate, if it does not accept theirs.
+    let names = names_in_toolgate(targets.names.iter().map(String::as_str));
+    let in_toolgate = |called: &str| {
+        let at = targets.names.iter().position(|name| name == called)?;
+        names.get(at).map(String::as_str)
+    };
     let items: Vec<PolicyItem<'_>> = tools
         .iter()
         .map(|(server, tool)| PolicyItem {
-            server: report.many.then_some(*server),
+            server: in_toolgate(server).filter(|_| report.many),
             tool: &tool.name,
             description: tool.description.as_deref(),
             assessment: &tool.assessment,

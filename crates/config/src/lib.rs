@@ -27,6 +27,7 @@ mod value;
 
 pub use config::{Config, Imported, Loaded};
 pub use data_of::data_of;
+pub use mcp_servers::names_in_toolgate;
 pub use problem::{CODES, Problem, Snippet, render};
 pub use role::Role;
 pub use schema::schema;

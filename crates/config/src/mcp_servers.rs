@@ -58,6 +58,15 @@ fn servers(root: &Node) -> Option<&[Entry]> {
     }
 }
 
+/// The names that the servers of a client's configuration have in toolgate, in the same order.
+pub fn names_in_toolgate<'n>(written: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for written in written {
+        names.push(free_name(written, &names));
+    }
+    names
+}
+
 /// A valid name that is not taken.
 fn free_name(written: &str, taken: &[String]) -> String {
     let fixed = fixed_name(written);

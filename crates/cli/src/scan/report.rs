@@ -148,8 +148,12 @@ fn compare(tools: &[ScannedTool]) -> Option<CatalogueComparison> {
 impl ScannedTool {
     fn new(raw: &str) -> Option<Self> {
         let definition = Definition::parse(raw).ok()?;
-        let assessment = classify(&definition);
+        let mut assessment = classify(&definition);
         let hidden = hidden_text(raw);
+        // A definition with hidden text is critical, whatever it states.
+        if !hidden.is_empty() {
+            assessment.level = Level::Critical;
+        }
         Some(Self {
             recommended: recommended(&definition.name, &assessment, !hidden.is_empty()),
             attacks: attack_patterns(&definition, &assessment, !hidden.is_empty()),
@@ -165,9 +169,8 @@ impl ScannedTool {
         })
     }
 
-    /// The level; a definition with hidden text is critical whatever it states.
     pub(super) fn level(&self) -> Level {
-        if self.hidden_text.is_empty() { self.assessment.level } else { Level::Critical }
+        self.assessment.level
     }
 
     fn rank(&self) -> (Level, toolgate_catalog::Class) {

@@ -52,6 +52,7 @@ fn a_command_is_scanned_riskiest_first() {
     assert_eq!(tool("close_session")["level"], "low");
     assert!(tool("close_session")["confidence"].as_f64().unwrap() < 0.5);
     assert_eq!(tool("get_user")["parameters"], 1);
+    assert_eq!(tool("odd")["level"], "critical", "its definition has hidden text");
     assert_eq!(tool("send_mail")["required"], 1);
     assert_eq!(tool("send_mail")["labels"], json!(["sends_out"]));
     assert!(tool("get_user")["signals"][0]["what"].is_string());
@@ -178,6 +179,12 @@ fn all_servers_of_a_client_are_scanned() {
     assert_eq!(found["trifecta"]["present"], true);
     assert!(found["trifecta"]["sends_out"].as_array().unwrap().contains(&json!("mail/send_mail")));
     assert_eq!(found["shadowing"].as_array().unwrap().len(), 3);
+
+    // The policy names the servers as `toolgate import` does.
+    home.run(&["scan", "--config", "client.json", "--write", "all.yaml"]);
+    let policy = fs::read_to_string(home.path("all.yaml")).unwrap();
+    assert!(policy.contains("\"people---co/get_user\": {}"), "{policy}");
+    assert_eq!(home.run(&["policy", "check", "all.yaml"]).status.code(), Some(0), "{policy}");
 }
 
 #[test]
