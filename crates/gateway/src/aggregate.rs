@@ -188,17 +188,22 @@ fn notify_changed(session: &Arc<AgentSession>) {
 }
 
 /// Refreshes lists that are not known, or old, in the background. Tools are listed whenever an agent
-/// lists them, because that shows changed definitions; a new connection lists them anyway.
+/// lists them, because that shows changed definitions; where a process would have to be started for
+/// it, toolgate lists them over one of its own (`gateway/own_lists.rs`).
 fn refresh(link: &Arc<Link>, kind: Kind, now: Instant) {
     let Some(advertised) = link.server().list_cache.of(link.client_profile()) else {
         return link.refresh_lists(&Kind::ALL);
     };
-    let is_judged = kind == Kind::Tools && link.is_up();
-    if is_judged {
+    let is_judged = kind == Kind::Tools;
+    if is_judged && link.is_up() {
         link.expect_new_tools();
     }
-    if is_judged || (advertised.is_older(FRESH, now) && link.is_cheap()) {
-        link.refresh_lists(&[kind]);
+    if link.is_cheap() {
+        if is_judged || advertised.is_older(FRESH, now) {
+            link.refresh_lists(&[kind]);
+        }
+    } else if is_judged {
+        link.want_listing();
     }
 }
 

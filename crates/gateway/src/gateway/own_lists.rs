@@ -55,7 +55,8 @@ impl Gateway {
         }
     }
 
-    /// Lists every server that toolgate has not listed yet, in the background. Called periodically.
+    /// Lists every server that toolgate has not listed yet, or whose tools an agent lists while no
+    /// process of its own runs, in the background. Called periodically.
     pub fn list_new_servers(&self) {
         self.notify_quarantined();
         self.list_in_background(false);
@@ -156,7 +157,12 @@ impl Gateway {
     fn list_in_background(&self, again: bool) {
         for server in self.servers().iter() {
             let denied = self.admission.start_denied(&of_toolgate(), server.name());
-            if denied.is_some() || !server.claim_own_listing(again) {
+            if denied.is_some() {
+                continue;
+            }
+            let began = Instant::now();
+            let wanted = server.claim_wanted_listing(began);
+            if wanted.is_none() && !server.claim_own_listing(again) {
                 continue;
             }
             server.list_cache.note_request();
@@ -167,7 +173,10 @@ impl Gateway {
                 let listing = async {
                     loop {
                         let place = listings.acquire().await;
-                        let link = server.own_link(&tasks);
+                        let link = match wanted.clone() {
+                            Some(wanted) => server.own_link_as(wanted, &tasks),
+                            None => server.own_link(&tasks),
+                        };
                         let listed = link.list_now().await;
                         link.end_own().await;
                         drop(place);
@@ -180,7 +189,7 @@ impl Gateway {
                     }
                 };
                 draining.run_until_cancelled(listing).await;
-                server.end_own_listing();
+                server.end_own_listing(began, Instant::now());
             });
         }
     }

@@ -165,6 +165,38 @@ async fn toolgate_lists_a_server_itself_and_ends_its_process() {
     assert_eq!(before.elapsed(), Duration::ZERO);
 }
 
+/// A server without a process reports no changes; an agent that lists must learn of them.
+#[tokio::test(start_paused = true)]
+async fn what_agents_list_is_listed_again_over_a_process_that_ends() {
+    let (harness, mut peer) = Harness::of(child("files"), Peer::silent(Kind::Child));
+    harness.gateway.list_new_servers();
+    let mut line = peer.line().await;
+    serve_lists(&mut line).await;
+    line.until_closed().await;
+    settle().await;
+    let agent = harness.open_all(INITIALIZE).await;
+    advance(Duration::from_secs(5)).await;
+    harness.gateway.list_new_servers();
+    settle().await;
+    assert_eq!(peer.tried(), 1, "no agent has listed");
+    for _ in 0..2 {
+        assert!(tools(&agent).await.contains("files__a"));
+    }
+    harness.gateway.list_new_servers();
+    let mut line = peer.line().await;
+    serve_lists(&mut line).await;
+    line.until_closed().await;
+    settle().await;
+    assert_eq!(peer.tried(), 2, "once for both");
+    assert!(tools(&agent).await.contains("files__a"));
+    harness.gateway.list_new_servers();
+    settle().await;
+    assert_eq!(peer.tried(), 2, "not at once again");
+    advance(Duration::from_secs(2)).await;
+    harness.gateway.list_new_servers();
+    serve_lists(&mut peer.line().await).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_list_waits_for_a_server_that_is_starting() {
     let (harness, mut peer) = Harness::of(child("files"), Peer::silent(Kind::Child));

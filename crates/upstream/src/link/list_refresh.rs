@@ -91,6 +91,14 @@ impl Link {
         tokio::spawn(run_refreshes(Weak::clone(&self.me)));
     }
 
+    /// Has the tools listed over a process of toolgate's own, because an agent lists them while its own
+    /// process does not run. A server without a process reports no changes.
+    pub fn want_listing(&self) {
+        if !self.is_up() && self.start_denied().is_none() {
+            self.server.want_listing(&self.opening, self.prefers);
+        }
+    }
+
     /// Whether the server may be contacted without a call. A process is started for a few agent
     /// sessions of a grant; the others see the lists of those.
     fn may_start_refresh(self: &Arc<Self>) -> bool {

@@ -105,6 +105,8 @@ pub struct Server {
     start_turn: Arc<RwLock<()>>,
     /// Whether toolgate lists it, or has tried to.
     own_listing: AtomicU8,
+    /// An agent has listed its tools while no process of that agent runs.
+    wanted_listing: Mutex<Wanted>,
     room: Arc<Semaphore>,
     /// Whether a list of it has had more than one page.
     has_pages: AtomicBool,
@@ -113,6 +115,20 @@ pub struct Server {
     /// Which definitions of its tools may be used.
     pins: OnceLock<Arc<ServerPins>>,
     argument_check: OnceLock<Arc<dyn ArgumentCheck>>,
+}
+
+/// A listing that an agent wants: how it introduces itself.
+#[derive(Debug, Clone)]
+pub struct WantedListing {
+    opening: Bytes,
+    era: Era,
+}
+
+#[derive(Debug, Default)]
+struct Wanted {
+    listing: Option<WantedListing>,
+    /// When the next listing may begin.
+    not_before: Option<Instant>,
 }
 
 /// The turn of a start, until it is dropped.
@@ -151,6 +167,7 @@ impl Server {
             one_start_at_a_time: AtomicBool::new(false),
             start_turn: Arc::default(),
             own_listing: AtomicU8::new(NOT_TRIED),
+            wanted_listing: Mutex::default(),
             room,
             has_pages: AtomicBool::new(false),
             retired: AtomicBool::new(false),
@@ -193,6 +210,15 @@ impl Server {
         // A server at a URL answers an unknown `server/discover` at once and then gets `initialize`.
         // A child may ignore it, so it gets `initialize` first.
         let era = if self.settings.backs_off { Era::Sessionful } else { Era::Sessionless };
+        Link::new(Arc::clone(self), Parties::Toolgate, opening, era, tasks.clone())
+    }
+
+    /// The same, introduced as the agent that wants the list.
+    pub fn own_link_as(self: &Arc<Self>, wanted: WantedListing, tasks: &TaskTracker) -> Arc<Link> {
+        if self.settings.instances == Instances::Shared {
+            return self.own_link(tasks);
+        }
+        let WantedListing { opening, era } = wanted;
         Link::new(Arc::clone(self), Parties::Toolgate, opening, era, tasks.clone())
     }
 
@@ -397,8 +423,26 @@ impl Server {
         claim(NOT_TRIED) || (again && !self.list_cache.is_listed() && claim(TRIED))
     }
 
-    /// The listing that was claimed has ended.
-    pub fn end_own_listing(&self) {
+    /// Notes that an agent has listed the tools while no process of that agent runs.
+    pub(crate) fn want_listing(&self, opening: &Bytes, era: Era) {
+        let opening = Bytes::clone(opening);
+        self.wanted_listing.lock().listing = Some(WantedListing { opening, era });
+    }
+
+    /// The listing that an agent wants, if the caller shall do it now.
+    pub fn claim_wanted_listing(&self, now: Instant) -> Option<WantedListing> {
+        let mut wanted = self.wanted_listing.lock();
+        let is_due = wanted.listing.is_some() && wanted.not_before.is_none_or(|at| at <= now);
+        let (on, off) = (Ordering::AcqRel, Ordering::Acquire);
+        let claimed = is_due && self.own_listing.compare_exchange(TRIED, RUNNING, on, off).is_ok();
+        if claimed { wanted.listing.take() } else { None }
+    }
+
+    /// The listing that was claimed has ended. The next one that an agent wants waits for a time that
+    /// grows with its duration, so that a slow server takes a bounded share of time.
+    pub fn end_own_listing(&self, began: Instant, now: Instant) {
+        let rest = now.saturating_duration_since(began) * LISTING_REST;
+        self.wanted_listing.lock().not_before = Some(now + rest.max(LISTING_SPACING));
         self.own_listing.store(TRIED, Ordering::Release);
     }
 
@@ -450,6 +494,10 @@ const TRIED: u8 = 2;
 const MAX_STARTED_FOR_LISTS: usize = 4;
 
 /// The `initialize` of a shared link: toolgate can answer no requests for its agents.
+/// The least time between two processes of toolgate's own that list a server because agents do.
+const LISTING_SPACING: Duration = Duration::from_secs(2);
+/// The pause after such a listing, as a multiple of its duration.
+const LISTING_REST: u32 = 3;
 const OPENING: &str = concat!(
     r#"{"protocolVersion":"2025-11-25","capabilities":{},"#,
     r#""clientInfo":{"name":"toolgate","version":""#,
