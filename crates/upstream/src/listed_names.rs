@@ -47,6 +47,19 @@ impl ListedNames {
         self.mark_listed(kind);
     }
 
+    /// Learns a tool of a page; [`Self::mark_listed`] ends the page.
+    pub(crate) fn learn_tool(&self, own: &str, class: Class) {
+        self.add_class(own, class);
+        Self::add_name(&self.tools, own);
+    }
+
+    /// Learns a definition that parsers may read differently.
+    pub(crate) fn learn_unreadable(&self, entry: &str) {
+        if let Some(name) = peek(entry, &["name"]).ok().flatten().and_then(text) {
+            self.add(Kind::Tools, &name, entry);
+        }
+    }
+
     /// Learns from a complete list.
     pub(crate) fn learn_list(&self, kind: Kind, list: &List) {
         for (own, entry) in list.entries() {
@@ -102,7 +115,8 @@ impl ListedNames {
         }
     }
 
-    fn mark_listed(&self, kind: Kind) {
+    /// A list was received.
+    pub(crate) fn mark_listed(&self, kind: Kind) {
         if let Some(names) = self.of(kind) {
             names.write().any = true;
         }
@@ -111,12 +125,22 @@ impl ListedNames {
     fn add(&self, kind: Kind, name: &str, entry: &str) {
         let Some(names) = self.of(kind) else { return };
         if kind == Kind::Tools {
-            let class = class_of(name, entry);
-            let mut classes = self.classes.write();
-            if classes.len() < MAX_NAMES || classes.contains_key(name) {
-                classes.insert(name.into(), class);
-            }
+            self.add_class(name, class_of(name, entry));
         }
+        Self::add_name(names, name);
+    }
+
+    fn add_class(&self, tool: &str, class: Class) {
+        if self.class(tool) == Some(class) {
+            return;
+        }
+        let mut classes = self.classes.write();
+        if classes.len() < MAX_NAMES || classes.contains_key(tool) {
+            classes.insert(tool.into(), class);
+        }
+    }
+
+    fn add_name(names: &RwLock<Names>, name: &str) {
         if names.read().exact.contains(name) {
             return;
         }

@@ -15,6 +15,7 @@ mod judge;
 mod meet;
 mod stored;
 mod task_support;
+mod tool_list;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -32,6 +33,7 @@ pub use self::judge::Reason;
 pub(crate) use self::meet::mark_ambiguous;
 pub use self::meet::{Meeting, Met};
 pub use self::stored::{APPROVED, Approval, SPACE, approval_key, split_key};
+pub(crate) use self::tool_list::ToolList;
 use crate::log_limit::LogLimit;
 
 /// How many tools of one server are pinned; further ones are quarantined.
@@ -105,6 +107,8 @@ struct State {
     suspects: HashMap<Box<str>, (Option<Hash>, Reason)>,
     /// The newest definition of each tool, over any link.
     seen: HashMap<Box<str>, Arc<Facts>>,
+    /// The last complete list, if its definitions are those of `seen`.
+    last: Option<Arc<ToolList>>,
     /// What the audit has about each tool: the fingerprint, and whether it was quarantined.
     recorded: HashMap<Box<str>, Vec<(Option<Hash>, bool)>>,
     /// The bytes of the definitions in `pinned` and `seen`.
@@ -191,6 +195,12 @@ impl ServerPins {
         judged.collect()
     }
 
+    /// Whether any of these tools is quarantined.
+    pub(crate) fn quarantines_any(&self, mode: PinMode, tools: &[Met]) -> bool {
+        let state = self.state.read();
+        tools.iter().any(|(own, facts)| judge::judge(mode, &state, own, facts).is_some())
+    }
+
     /// Whether any definition was recorded or approved.
     pub(crate) fn has_any(&self) -> bool {
         let state = self.state.read();
@@ -254,6 +264,7 @@ impl State {
 
     /// Remembers the newest definition, without its text if there is no room for that.
     fn set_seen(&mut self, own: &str, facts: &Arc<Facts>) {
+        self.last = None;
         let before = self.seen.get(own).and_then(|seen| seen.definition.clone());
         let definition = self.keep(before.as_deref(), facts.definition.clone());
         let seen = if definition.is_some() == facts.definition.is_some() {

@@ -92,7 +92,7 @@ impl Server {
         if kind != Kind::Tools {
             return Some(list);
         }
-        self.annotations.learn(&result);
+        self.learn_annotations(&result);
         // Stored lists are judged, and nothing of them is recorded: they may be older than the pins.
         let facts = definitions.iter().filter_map(|raw| {
             let own = peek(raw, &["name"]).ok().flatten().and_then(text)?;

@@ -291,7 +291,7 @@ impl Link {
         if kind != Kind::Tools {
             return None;
         }
-        let broken = self.server.annotations.learn(result);
+        let broken = self.server.learn_annotations(result);
         if broken.is_empty() || !self.is_sessionless() {
             return None;
         }

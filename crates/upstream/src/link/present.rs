@@ -34,19 +34,10 @@ impl Link {
         let older = waiting.bridge == Some(Bridge::Translate);
         let mut shown = None;
         match waiting.reply.expects() {
-            AnswerKind::Tools => self.server.listed_names.learn(Kind::Tools, result),
+            AnswerKind::Tools if !older && self.is_last_list(waiting, result) => {}
+            AnswerKind::Tools => shown = self.tools_for_agent(waiting, result, older)?,
             AnswerKind::Prompts => self.server.listed_names.learn(Kind::Prompts, result),
             _ => {}
-        }
-        if waiting.reply.expects() == AnswerKind::Tools {
-            let broken = self.server.annotations.learn(result);
-            if older && !broken.is_empty() {
-                shown = without_hidden(Kind::Tools, result, |own| broken.contains(own))?;
-            }
-        }
-        if waiting.reply.expects() == AnswerKind::Tools {
-            let list = shown.as_deref().unwrap_or(result);
-            shown = self.without_quarantined(waiting, list)?.or(shown);
         }
         if older {
             let now = shown.as_deref().unwrap_or(result);
@@ -96,6 +87,23 @@ impl Link {
         }
         // A list with such a cursor is for one grant.
         Ok(shown.map(|list| for_one_grant(&list).unwrap_or(list)))
+    }
+
+    /// A page of tools as the agent may see it; `None` if it passes unchanged.
+    fn tools_for_agent(
+        &self,
+        waiting: &AgentWaiter,
+        result: &str,
+        older: bool,
+    ) -> Result<Option<String>, Unreadable> {
+        let broken = self.server.learn_annotations(result);
+        let mut shown = None;
+        if older && !broken.is_empty() {
+            self.server.listed_names.learn(Kind::Tools, result);
+            shown = without_hidden(Kind::Tools, result, |own| broken.contains(own))?;
+        }
+        let list = shown.as_deref().unwrap_or(result);
+        Ok(self.without_quarantined(waiting, list)?.or(shown))
     }
 
     /// An answer about a task, with the URIs in the result of its call as shown.

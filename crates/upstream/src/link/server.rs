@@ -5,11 +5,12 @@
 //!
 //! Invariant: nothing here communicates with a server; links do.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -35,7 +36,7 @@ use crate::list_cache::ListCache;
 use crate::listed_names::ListedNames;
 use crate::metrics::ServerMetrics;
 use crate::names::Naming;
-use crate::pins::{Facts, PinMode, Quarantined, Reason, ServerPins};
+use crate::pins::{Facts, PinMode, Quarantined, Reason, ServerPins, ToolList};
 use crate::results::Results;
 use crate::status::{Running, ServerStatus, Starting, StatusTracker};
 
@@ -93,6 +94,8 @@ pub struct Server {
     pub(crate) eras: Eras,
     /// Which arguments of its tools are repeated in headers.
     pub(crate) annotations: Annotations,
+    /// The list from which annotations and names were learned last.
+    learned: ArcSwapOption<ToolList>,
     /// The names it has listed.
     pub(crate) listed_names: ListedNames,
     pub(crate) shared: Mutex<Option<Arc<Link>>>,
@@ -159,6 +162,7 @@ impl Server {
             list_cache: ListCache::new(),
             eras: Eras::default(),
             annotations: Annotations::default(),
+            learned: ArcSwapOption::empty(),
             listed_names: ListedNames::default(),
             shared: Mutex::new(None),
             started_for_lists: Mutex::default(),
@@ -294,6 +298,22 @@ impl Server {
         self.pins.get_or_init(|| Arc::new(ServerPins::new(self.name())))
     }
 
+    /// Learns annotations from a page of tools. Returns the tools whose annotations break a rule.
+    pub(crate) fn learn_annotations(&self, result: &str) -> HashSet<String> {
+        self.learned.store(None);
+        self.annotations.learn(result)
+    }
+
+    /// Everything was learned from this list.
+    pub(crate) fn set_learned(&self, list: &Arc<ToolList>) {
+        self.learned.store(Some(Arc::clone(list)));
+    }
+
+    /// Whether annotations and names were learned from this list, and from no other one since.
+    pub(crate) fn has_learned(&self, list: &Arc<ToolList>) -> bool {
+        self.learned.load().as_ref().is_some_and(|learned| Arc::ptr_eq(learned, list))
+    }
+
     /// Sets who checks arguments; once.
     pub fn set_argument_check(&self, check: &Arc<dyn ArgumentCheck>) {
         self.argument_check.get_or_init(|| Arc::clone(check));
@@ -314,6 +334,11 @@ impl Server {
     /// Why a tool with this definition is quarantined.
     pub fn quarantine(&self, own: &str, facts: &Facts) -> Option<Reason> {
         self.pins().quarantine(self.settings.pin, own, facts)
+    }
+
+    /// Whether any tool of a list is quarantined.
+    pub(crate) fn quarantines_any(&self, list: &ToolList) -> bool {
+        self.pins().quarantines_any(self.settings.pin, list.tools())
     }
 
     /// Its quarantined tools, by the newest definition of each over any link.

@@ -22,7 +22,7 @@ use super::handshake::LiveChannel;
 use super::waiting::AgentWaiter;
 use crate::failure::Failure;
 use crate::lists::{List, Unreadable, only};
-use crate::pins::{Facts, Meeting, Met, Reason, mark_ambiguous};
+use crate::pins::{Facts, Meeting, Met, Reason, ToolList, mark_ambiguous};
 
 /// How many definitions a link remembers that its newest list does not have.
 const MAX_UNLISTED: usize = 1_000;
@@ -30,14 +30,30 @@ const MAX_UNLISTED: usize = 1_000;
 /// What a link knows of the tools of its connection.
 #[derive(Default)]
 pub(super) struct Vetting {
-    /// The newest definition of each tool.
-    tools: RwLock<HashMap<Box<str>, Arc<Facts>>>,
+    tools: RwLock<KnownTools>,
     /// How many times a new list became necessary.
     wanted: AtomicU64,
     /// The connection of the last complete list, and how many times one was necessary then.
     done: Mutex<Option<Listed>>,
     /// One list is fetched at a time.
     turn: tokio::sync::Mutex<()>,
+}
+
+/// The newest definition of each tool.
+#[derive(Default)]
+struct KnownTools {
+    /// The last complete list; links share it.
+    list: Arc<ToolList>,
+    /// Tools of pages that were listed after it, and quarantined ones that it does not have.
+    others: HashMap<Box<str>, Arc<Facts>>,
+}
+
+impl KnownTools {
+    fn get(&self, own: &str) -> Option<&Arc<Facts>> {
+        // Most links have no others.
+        let other = if self.others.is_empty() { None } else { self.others.get(own) };
+        other.or_else(|| self.list.facts(own))
+    }
 }
 
 /// When a complete list was requested.
@@ -76,14 +92,19 @@ impl Vetting {
 
     /// Replaces the definitions. Quarantined ones that the list no longer has stay, as far as there
     /// is room: a tool must not become callable because its server stops listing it.
-    fn replace(&self, met: &[Met], is_quarantined: impl Fn(&str, &Facts) -> bool) {
+    fn replace(&self, list: Arc<ToolList>, is_quarantined: impl Fn(&str, &Facts) -> bool) {
         let mut tools = self.tools.write();
-        let old = std::mem::take(&mut *tools);
-        tools.extend(met.iter().cloned());
-        let old = old.into_iter().filter(|(own, facts)| is_quarantined(own, facts));
-        for (own, facts) in old.take(MAX_UNLISTED) {
-            tools.entry(own).or_insert(facts);
+        let KnownTools { list: old, mut others } = std::mem::take(&mut *tools);
+        if !Arc::ptr_eq(&old, &list) {
+            for (own, facts) in old.tools() {
+                others.entry(own.clone()).or_insert_with(|| Arc::clone(facts));
+            }
         }
+        let is_unlisted = |(own, facts): &(Box<str>, Arc<Facts>)| {
+            list.facts(own).is_none() && is_quarantined(own, facts)
+        };
+        let others = others.into_iter().filter(is_unlisted).take(MAX_UNLISTED).collect();
+        *tools = KnownTools { list, others };
     }
 }
 
@@ -154,11 +175,13 @@ impl Link {
         let (list, mut met) = self.fetch_pages(Kind::Tools).await?;
         mark_ambiguous(&mut met);
         self.meet(&met, true);
+        let tools = self.server.pins().list_of(met);
+        self.server.set_learned(&tools);
         if self.is_up_in(up.epoch) {
-            self.replace_tools(&met);
+            self.replace_tools(Arc::clone(&tools));
             self.vetting.set_done(asks);
         }
-        Ok(list.with_facts(met))
+        Ok(list.with_facts(tools.tools().iter().cloned()))
     }
 
     /// The tools of one page with what is known of their definitions. Entries without a name that
@@ -166,6 +189,18 @@ impl Link {
     pub(super) fn tools_of(&self, result: &str) -> Result<Vec<Met>, Unreadable> {
         let judged = self.judge_entries(result)?;
         Ok(judged.into_iter().flatten().filter_map(|(_, met)| met).collect())
+    }
+
+    /// Whether a result is the complete list that the server sent last, all of it usable. Nothing is
+    /// learned from it but that this connection has it.
+    pub(super) fn is_last_list(&self, waiting: &AgentWaiter, result: &str) -> bool {
+        let Some(wanted) = waiting.from_start else { return false };
+        let Some(list) = self.server.pins().last_list() else { return false };
+        if !self.server.has_learned(&list) || !list.is_in(result) {
+            return false;
+        }
+        self.keep_list(waiting, &list, wanted);
+        !self.server.quarantines_any(&list)
     }
 
     /// A page of tools as the agent may see it; `None` if nothing of it is quarantined.
@@ -179,13 +214,19 @@ impl Link {
         mark_ambiguous(&mut met);
         let wanted = waiting.from_start.filter(|_| has_no_cursor(result));
         self.meet(&met, wanted.is_some());
-        self.learn_page(waiting, &met, wanted);
         let mut judged = met.iter();
         let shown = entries.iter().filter(|(_, named)| {
             let met = named.as_ref().and_then(|_| judged.next());
             met.is_some_and(|(own, facts)| self.server.quarantine(own, facts).is_none())
         });
         let shown: Vec<&str> = shown.map(|(raw, _)| *raw).collect();
+        if let Some(wanted) = wanted {
+            let list = self.server.pins().list_of(met);
+            self.keep_list(waiting, &list, wanted);
+            self.server.set_learned(&list);
+        } else {
+            self.keep_page(waiting, met);
+        }
         if shown.len() == entries.len() {
             return Ok(None);
         }
@@ -195,7 +236,8 @@ impl Link {
         String::from_utf8(edited.to_vec()).map(Some).map_err(|_| Unreadable)
     }
 
-    /// The entries of a page, each with its name and facts; `None` if the page has no list.
+    /// The entries of a page, each with its name and facts; `None` if the page has no list. Names and
+    /// classes are learned.
     #[expect(clippy::type_complexity, reason = "used by the two functions above")]
     fn judge_entries<'r>(
         &self,
@@ -203,21 +245,28 @@ impl Link {
     ) -> Result<Option<Vec<(&'r str, Option<Met>)>>, Unreadable> {
         let Some(list) = only(result, Kind::Tools.member())? else { return Ok(None) };
         let all = items(list).ok().flatten().ok_or(Unreadable)?;
+        let names = &self.server.listed_names;
         let entries = all.into_iter().map(|raw| {
             let own = only(raw, "name").ok().flatten().and_then(text);
             let met = own.map(|own| {
                 let facts = self.server.pins().facts(&own, raw);
+                names.learn_tool(&own, facts.class);
                 (own.as_ref().into(), facts)
             });
+            if met.is_none() {
+                names.learn_unreadable(raw);
+            }
             (raw, met)
         });
-        Ok(Some(entries.collect()))
+        let entries = entries.collect();
+        names.mark_listed(Kind::Tools);
+        Ok(Some(entries))
     }
 
-    fn replace_tools(&self, met: &[Met]) {
+    fn replace_tools(&self, list: Arc<ToolList>) {
         let is_quarantined =
             |own: &str, facts: &Facts| self.server.quarantine(own, facts).is_some();
-        self.vetting.replace(met, is_quarantined);
+        self.vetting.replace(list, is_quarantined);
     }
 
     fn meet(&self, met: &[Met], is_whole: bool) {
@@ -227,15 +276,20 @@ impl Link {
         server.pins().meet(met, &meeting);
     }
 
-    /// Learns from a page that an agent requested; `wanted` is set if it is the complete list.
-    fn learn_page(&self, waiting: &AgentWaiter, met: &[Met], wanted: Option<u64>) {
-        // A page of an earlier connection tells nothing about this one.
-        let Some(epoch) = waiting.epoch.filter(|epoch| self.is_up_in(*epoch)) else { return };
-        if let Some(wanted) = wanted {
-            self.replace_tools(met);
+    /// Learns from the complete list that an agent requested; `wanted` is how many times a list was
+    /// necessary then.
+    fn keep_list(&self, waiting: &AgentWaiter, list: &Arc<ToolList>, wanted: u64) {
+        // A list of an earlier connection tells nothing about this one.
+        if let Some(epoch) = waiting.epoch.filter(|epoch| self.is_up_in(*epoch)) {
+            self.replace_tools(Arc::clone(list));
             self.vetting.set_done(Listed { epoch, wanted });
-        } else {
-            self.vetting.tools.write().extend(met.iter().cloned());
+        }
+    }
+
+    /// Learns from a page that an agent requested.
+    fn keep_page(&self, waiting: &AgentWaiter, met: Vec<Met>) {
+        if waiting.epoch.is_some_and(|epoch| self.is_up_in(epoch)) {
+            self.vetting.tools.write().others.extend(met);
         }
     }
 }
