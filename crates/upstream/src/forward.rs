@@ -34,7 +34,7 @@ use toolgate_policy::Class;
 use crate::event_buffer::EventBuffer;
 use crate::held_agent::HeldAgent;
 use crate::imitation::is_imitation;
-use crate::link::{Agent, AgentRequest, CalledTool, Link, Owner, Pending};
+use crate::link::{Agent, AgentRequest, CalledTool, Link, Owner, Pending, Usable};
 use crate::pins::Reason;
 use crate::reply::Reply;
 
@@ -79,7 +79,7 @@ pub fn forward(
     let (session, link) = (Arc::clone(session), Arc::clone(link));
     let admission = Arc::clone(session.admission());
     let agent = HeldAgent::new(&session, buffer, token.as_deref());
-    let delivery = ToServer { session, link, pending, unchecked, task, agent };
+    let delivery = ToServer { session, link, pending, unchecked, task, agent, usable: None };
     Ok(pipeline::run(&admission, context, rounds, |admission, context| {
         delivery.prepare(admission, context)
     }))
@@ -194,6 +194,8 @@ struct ToServer<S> {
     /// The task it is about, if the call that created the task waits for its result.
     task: Option<Task>,
     agent: HeldAgent,
+    /// Set once the definition of the tool was judged.
+    usable: Option<Usable>,
 }
 
 /// A task that a request is about.
@@ -207,9 +209,9 @@ struct Task {
 
 impl<S: Agent> ToServer<S> {
     /// Why the tool is quarantined, if its list is current and nothing else refuses the call.
-    fn known_quarantine(&self, admission: &Admission, context: &CallContext) -> Option<Reason> {
+    fn known_quarantine(&mut self, admission: &Admission, context: &CallContext) -> Option<Reason> {
         let CallSubject::Tool(tool, _) = &context.subject else { return None };
-        let reason = self.link.known_quarantine_of(tool)?;
+        let reason = self.link.check_known(tool, &mut self.usable).err()?;
         (!admission.refuses_name(context)).then_some(reason)
     }
 
@@ -228,7 +230,7 @@ impl<S: Agent> ToServer<S> {
     /// Stops a call whose name imitates another, one of a quarantined tool, and one that could create
     /// a task too many.
     async fn prepare(
-        self,
+        mut self,
         admission: Arc<Admission>,
         mut context: Arc<CallContext>,
     ) -> Option<(Self, Arc<CallContext>)> {
@@ -294,7 +296,7 @@ impl<S: Agent> Delivery for ToServer<S> {
     }
 
     async fn send(self, sending: Sending<'_>) -> Ended {
-        let Self { session, link, pending, unchecked, task, agent: _ } = self;
+        let Self { session, link, pending, unchecked, task, agent: _, usable } = self;
         let Sending { admission, context, permit, recheck } = sending;
         if let (method::RESOURCES_SUBSCRIBE, CallSubject::Resource(uri)) =
             (&*context.method, &context.subject)
@@ -316,6 +318,7 @@ impl<S: Agent> Delivery for ToServer<S> {
                 tool: Arc::clone(tool),
                 grant: Arc::clone(&context.sender.grant.label),
                 arguments: validates.then(|| context.arguments.as_str().into()),
+                usable,
             }),
             _ => None,
         };

@@ -68,6 +68,7 @@ pub use pending::AgentRequest;
 pub(crate) use pending::{CalledTool, Owner, Pending};
 pub use server::{Instances, Server, ServerSettings};
 pub use server_request::{Requester, ServerRequest};
+pub(crate) use vetting::Usable;
 use vetting::Vetting;
 use waiting::Waiters;
 

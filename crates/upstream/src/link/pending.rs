@@ -30,7 +30,7 @@ use super::handshake::LiveChannel;
 use super::input_required::{Settled, over};
 use super::sessionless::Delivered;
 use super::waiting::{AgentWaiter, ListFilter, Waiter};
-use super::{FailOnDrop, Link};
+use super::{FailOnDrop, Link, Usable};
 use crate::arguments::ArgumentsToCheck;
 use crate::channel::{
     FinalCheck, Heads, Outbound, RefusedStatus, SendError, StatusClass, Uncleared,
@@ -103,6 +103,8 @@ pub(crate) struct CalledTool {
     pub(crate) grant: Arc<str>,
     /// The raw arguments, if they are checked.
     pub(crate) arguments: Option<Arc<str>>,
+    /// Set once its definition was judged.
+    pub(crate) usable: Option<Usable>,
 }
 
 // === impl Link ===
@@ -277,9 +279,9 @@ impl Link {
                 Refused::retired(recheck.call_id(), self.server.name())
             }
             Ok(()) => {
-                let tool = &pending.called.as_ref()?.tool;
-                let reason = self.quarantine_of(tool)?;
-                self.refused_tool(recheck.call_id(), tool, &reason)
+                let called = pending.called.as_mut()?;
+                let reason = self.check_usable(&called.tool, &mut called.usable).err()?;
+                self.refused_tool(recheck.call_id(), &called.tool, &reason)
             }
         };
         Some(self.refuse_pending(pending, refused))
@@ -288,7 +290,7 @@ impl Link {
     /// Checks the arguments of a call, if its server wants that; if they do not match, answers the
     /// agent and returns how the call ended.
     async fn refused_arguments(&self, pending: &mut Pending) -> Option<Ended> {
-        let CalledTool { tool, grant, arguments } = pending.called.as_ref()?;
+        let CalledTool { tool, grant, arguments, .. } = pending.called.as_ref()?;
         let arguments = arguments.as_ref()?;
         // The server itself answers a name that it does not list.
         let facts = self.facts_of(tool)?;
@@ -396,12 +398,15 @@ impl Pending {
         clearance: Clearance,
     ) -> Result<Outbound, Uncleared> {
         let final_check = self.recheck.as_ref().map(|recheck| {
-            let tool = self.called.as_ref().map(|called| Arc::clone(&called.tool));
+            let called = self.called.as_ref().map(|it| (Arc::clone(&it.tool), it.usable));
             let recheck = Arc::clone(recheck);
             let link = Arc::clone(&self.unanswered.link);
             FinalCheck::new(move || {
-                let is_usable = |tool: &Arc<str>| link.quarantine_of(tool).is_none();
-                recheck.check().is_ok() && tool.as_ref().is_none_or(is_usable)
+                let is_usable = |(tool, usable): &(Arc<str>, Option<Usable>)| {
+                    let mut usable = *usable;
+                    link.check_usable(tool, &mut usable).is_ok()
+                };
+                recheck.check().is_ok() && called.as_ref().is_none_or(is_usable)
             })
         });
         Ok(Outbound::request(body, heads, clearance)?.with_final_check(final_check))

@@ -7,7 +7,7 @@
 //! Invariant: no call is sent over a connection whose tools were not listed. If they cannot be
 //! listed, the call fails and was not sent.
 //!
-//! Start at [`Link::vet`] and [`Link::quarantine_of`].
+//! Start at [`Link::vet`] and [`Link::check_usable`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,12 +31,21 @@ const MAX_UNLISTED: usize = 1_000;
 #[derive(Default)]
 pub(super) struct Vetting {
     tools: RwLock<KnownTools>,
+    /// How many times they have changed.
+    changes: AtomicU64,
     /// How many times a new list became necessary.
     wanted: AtomicU64,
     /// The connection of the last complete list, and how many times one was necessary then.
     done: Mutex<Option<Listed>>,
     /// One list is fetched at a time.
     turn: tokio::sync::Mutex<()>,
+}
+
+/// A tool was not quarantined, as long as neither the definitions of its link nor the pins change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Usable {
+    changes: u64,
+    revision: u64,
 }
 
 /// The newest definition of each tool.
@@ -105,6 +114,7 @@ impl Vetting {
         };
         let others = others.into_iter().filter(is_unlisted).take(MAX_UNLISTED).collect();
         *tools = KnownTools { list, others };
+        self.changes.fetch_add(1, Ordering::AcqRel);
     }
 }
 
@@ -122,22 +132,46 @@ impl Link {
     }
 
     /// Why the tool of a call is quarantined, by the newest list of this connection.
-    pub(crate) fn quarantine_of(&self, tool: &str) -> Option<Reason> {
+    fn quarantine_of(&self, tool: &str) -> Option<Reason> {
         match self.facts_of(tool) {
             Some(facts) => self.server.quarantine(tool, &facts),
             None => self.server.pins().quarantine_unlisted(self.server.settings.pin, tool),
         }
     }
 
+    /// Judges the tool of a call, unless that was done since anything changed.
+    pub(crate) fn check_usable(
+        &self,
+        tool: &str,
+        usable: &mut Option<Usable>,
+    ) -> Result<(), Reason> {
+        // Read before the judgement: what changes during it is judged again.
+        let now = Usable {
+            changes: self.vetting.changes.load(Ordering::Acquire),
+            revision: self.server.pins().revision(),
+        };
+        if *usable != Some(now) {
+            *usable = None;
+            self.quarantine_of(tool).map_or(Ok(()), Err)?;
+            *usable = Some(now);
+        }
+        Ok(())
+    }
+
     /// The same, if the newest list is current; otherwise the tools are listed before the call.
-    pub(crate) fn known_quarantine_of(&self, tool: &str) -> Option<Reason> {
-        let up = self.up.load_full()?;
-        if self.vetting.is_current(up.epoch) { self.quarantine_of(tool) } else { None }
+    pub(crate) fn check_known(
+        &self,
+        tool: &str,
+        usable: &mut Option<Usable>,
+    ) -> Result<(), Reason> {
+        let is_current =
+            self.up.load().as_ref().is_some_and(|up| self.vetting.is_current(up.epoch));
+        if is_current { self.check_usable(tool, usable) } else { Ok(()) }
     }
 
     /// Whether the newest list of this connection is current.
     pub(crate) fn knows_its_tools(&self) -> bool {
-        self.up.load_full().is_some_and(|up| self.vetting.is_current(up.epoch))
+        self.up.load().as_ref().is_some_and(|up| self.vetting.is_current(up.epoch))
     }
 
     /// Lists the tools of the connection, unless its newest list is current.
@@ -289,7 +323,9 @@ impl Link {
     /// Learns from a page that an agent requested.
     fn keep_page(&self, waiting: &AgentWaiter, met: Vec<Met>) {
         if waiting.epoch.is_some_and(|epoch| self.is_up_in(epoch)) {
-            self.vetting.tools.write().others.extend(met);
+            let mut tools = self.vetting.tools.write();
+            tools.others.extend(met);
+            self.vetting.changes.fetch_add(1, Ordering::AcqRel);
         }
     }
 }

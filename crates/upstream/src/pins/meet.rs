@@ -70,6 +70,7 @@ impl ServerPins {
             let gone = Gone::of(&state, met, meeting);
             for (own, facts) in met {
                 if !state.has_seen(own, facts) {
+                    record.is_judged_anew = true;
                     self.meet_one(&mut state, &gone, (own, facts), meeting, &mut record);
                 }
             }
@@ -79,7 +80,7 @@ impl ServerPins {
                 record.keep.push(stored::listed(&self.server));
             }
         }
-        if record.has_changed {
+        if record.has_changed || record.is_judged_anew {
             self.revision.fetch_add(1, Ordering::AcqRel);
         }
         self.send(record);
@@ -185,8 +186,10 @@ struct Record {
     drifts: Vec<Drift>,
     /// Tools that were not seen before.
     new: Vec<Met>,
-    /// What is quarantined may have changed.
+    /// What is known of the tools has changed.
     has_changed: bool,
+    /// What is quarantined may have changed.
+    is_judged_anew: bool,
 }
 
 /// Pinned tools that a list no longer has, by the fingerprint of everything but their names.

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde::Deserialize;
 use serde_json::json;
@@ -109,6 +110,7 @@ impl ServerPins {
         }
         let Some(tool) = tool else {
             self.state.write().is_listed = true;
+            self.revision.fetch_add(1, Ordering::AcqRel);
             return;
         };
         let stored: Option<Stored> = serde_json::from_str(json).ok();
@@ -122,5 +124,6 @@ impl ServerPins {
             Pin { fingerprint: Hash([0; 32]), definition: None }
         });
         self.state.write().set_pin(tool, pin);
+        self.revision.fetch_add(1, Ordering::AcqRel);
     }
 }
