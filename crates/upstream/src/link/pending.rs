@@ -166,6 +166,7 @@ impl Link {
     /// How many times a new list of tools was necessary by now, if this requests a list from its
     /// beginning.
     fn wanted_by(&self, request: &CallRequest<'_>) -> Option<u64> {
+        Kind::listed_by(request.method)?;
         let cursor = request.params.map_or(Ok(None), |params| peek(params, &["cursor"]));
         matches!(cursor, Ok(None | Some("null"))).then(|| self.vetting.wanted())
     }
