@@ -82,7 +82,9 @@ impl<'a> Head<'a> {
     fn of(headers: &'a HeaderMap) -> Self {
         let session = headers.get(SESSION).and_then(|value| value.to_str().ok());
         let version = headers.get(PROTOCOL_VERSION);
-        let mut named = headers.keys().filter(|name| name.as_str().starts_with(MCP));
+        // Most requests repeat nothing.
+        let repeats = headers.len() != headers.keys_len();
+        let mut named = headers.keys().filter(|name| repeats && name.as_str().starts_with(MCP));
         let repeated = named.find(|name| headers.get_all(*name).iter().nth(1).is_some());
         Self { session, version, last_event_id: headers.get(LAST_EVENT_ID), repeated }
     }
