@@ -165,8 +165,9 @@ impl Inner {
             return reply::nothing_here();
         };
         let to = Target { endpoint, caller };
+        let label = Arc::clone(&to.caller.label);
         let response = match *request.method() {
-            Method::POST => self.post(&to, request, &rules.limits).await,
+            Method::POST => self.post(to, request, &rules.limits).await,
             Method::GET | Method::DELETE if sessionless::is_named(request.headers()) => {
                 reply::only_post()
             }
@@ -174,7 +175,7 @@ impl Inner {
             Method::DELETE => self.delete(&to, &request),
             _ => reply::not_allowed(),
         };
-        self.within_budget(&to.caller.label, rules.limits.result, response)
+        self.within_budget(&label, rules.limits.result, response)
     }
 
     /// The grant of a request, or why it is rejected.
@@ -205,7 +206,7 @@ impl Inner {
 
     async fn post(
         &self,
-        to: &Target,
+        to: Target,
         request: Request<Incoming>,
         limits: &AgentLimits,
     ) -> Response<ResponseBody> {
@@ -228,7 +229,7 @@ impl Inner {
                 return reply::unauthorized();
             }
         };
-        let to = &Target { endpoint: to.endpoint.clone(), caller };
+        let to = &Target { caller, ..to };
         let limits = Limits { depth: limits.depth, ..Limits::default() };
         let message = match parse_agent(&body, &limits) {
             Ok(message) => message,

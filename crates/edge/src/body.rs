@@ -1,6 +1,7 @@
 //! Bodies: reading requests within their limits, and the kinds of response bodies.
 
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use toolgate_gateway::{RelayReader, Truncated};
 use toolgate_mcp::Pieces;
 
@@ -52,16 +53,27 @@ pub(crate) async fn read_within<B>(
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    timeout(patience, read(body, limit, |size| reservation.grow(size)))
-        .await
-        .unwrap_or(Err(BodyError::TooSlow))
+    let deadline = Instant::now() + patience;
+    read_until(body, limit, Some(deadline), |size| reservation.grow(size)).await
 }
 
 /// Reads a body of at most `limit` bytes; never holds more than that, or more than `has_budget`
 /// allows.
 pub(crate) async fn read<B>(
+    body: B,
+    limit: usize,
+    has_budget: impl FnMut(usize) -> bool,
+) -> Result<Bytes, BodyError>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    read_until(body, limit, None, has_budget).await
+}
+
+async fn read_until<B>(
     mut body: B,
     limit: usize,
+    deadline: Option<Instant>,
     mut has_budget: impl FnMut(usize) -> bool,
 ) -> Result<Bytes, BodyError>
 where
@@ -75,11 +87,18 @@ where
     let mut rest = BytesMut::new();
     let mut size = 0;
     loop {
-        let frame = match timeout(STALL, body.frame()).await {
-            Err(_) => return Err(BodyError::Stalled),
-            Ok(None) => break,
-            Ok(Some(Err(_))) => return Err(BodyError::Broken),
-            Ok(Some(Ok(frame))) => frame,
+        let now = Instant::now();
+        let is_late = |at| deadline.is_some_and(|end| end <= at);
+        if is_late(now) {
+            return Err(BodyError::TooSlow);
+        }
+        let stalls = now + STALL;
+        let frame = match by(deadline.map_or(stalls, |end| end.min(stalls)), body.frame()).await {
+            None if is_late(stalls) => return Err(BodyError::TooSlow),
+            None => return Err(BodyError::Stalled),
+            Some(None) => break,
+            Some(Some(Err(_))) => return Err(BodyError::Broken),
+            Some(Some(Ok(frame))) => frame,
         };
         let Ok(data) = frame.into_data() else { continue };
         size += data.len();
@@ -101,6 +120,26 @@ where
         }
     }
     Ok(first.unwrap_or_else(|| rest.freeze()))
+}
+
+/// Waits for `future` until `end`; `None` if it takes longer. hyper often needs a second poll to
+/// give a body that has arrived, so the timer is set only after that.
+async fn by<F: Future>(end: Instant, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut is_second = false;
+    let early = poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending if is_second => Poll::Ready(None),
+        Poll::Pending => {
+            is_second = true;
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    });
+    match early.await {
+        Some(output) => Some(output),
+        None => timeout_at(end, future).await.ok(),
+    }
 }
 
 // === impl ResponseBody ===
