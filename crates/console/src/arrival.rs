@@ -77,9 +77,10 @@ impl Arrival {
         // What an open page loads by itself is no sign of a person.
         let is_automatic = self.method == Method::GET
             && (self.headers.contains_key(PART) || self.here.starts_with(EVENTS));
-        let signed_in = match is_automatic {
-            true => self.console.sign_ins.lock().look(&cookie, now)?,
-            false => self.console.sign_ins.lock().touch(&cookie, now)?,
+        let signed_in = if is_automatic {
+            self.console.sign_ins.lock().look(&cookie, now)?
+        } else {
+            self.console.sign_ins.lock().touch(&cookie, now)?
         };
         let Some(who) = self.console.admin.person(&signed_in.token) else {
             self.console.sign_ins.lock().end(&cookie);

@@ -78,9 +78,10 @@ pub(crate) async fn export(visit: Visit) -> Outcome {
     });
     let start = stream::iter([Ok(first)]);
     let body = Body::from_stream(futures_util::StreamExt::chain(start, rest));
-    let (kind, name) = match is_csv {
-        true => ("text/csv; charset=utf-8", "attachment; filename=\"audit.csv\""),
-        false => ("application/x-ndjson", "attachment; filename=\"audit.jsonl\""),
+    let (kind, name) = if is_csv {
+        ("text/csv; charset=utf-8", "attachment; filename=\"audit.csv\"")
+    } else {
+        ("application/x-ndjson", "attachment; filename=\"audit.jsonl\"")
     };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
@@ -96,9 +97,12 @@ impl Export {
         let target = format!("/api/v1/audit?{}&after={after}", self.query);
         let page: List<Box<RawValue>> = self.visit.get(&target).await?;
         self.after = page.next;
-        let line = |row: &RawValue| match self.is_csv {
-            true => csv(&serde_json::from_str(row.get()).unwrap_or_default()),
-            false => format!("{}\n", row.get()),
+        let line = |row: &RawValue| {
+            if self.is_csv {
+                csv(&serde_json::from_str(row.get()).unwrap_or_default())
+            } else {
+                format!("{}\n", row.get())
+            }
         };
         Ok(Some(page.items.iter().map(|row| line(row)).collect()))
     }

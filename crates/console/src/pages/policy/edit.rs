@@ -109,9 +109,12 @@ pub(crate) fn edit_condition(
         ("value", read(wanted)),
     ];
     let Some((predicate, within)) = wanted.at.split_once('.') else {
-        let members = now.each_ref().map(|(name, value)| match is_json {
-            true => format!("\"{name}\": {}", text(value)),
-            false => format!("{name}: {}", text(value)),
+        let members = now.each_ref().map(|(name, value)| {
+            if is_json {
+                format!("\"{name}\": {}", text(value))
+            } else {
+                format!("{name}: {}", text(value))
+            }
         });
         let key_of_conditions = if is_json { "\"conditions\"" } else { "conditions" };
         let item = format!("{{ {key_of_conditions}: [{{ {} }}] }}", members.join(", "));
@@ -128,9 +131,10 @@ pub(crate) fn edit_condition(
     let before = conditions.and_then(|all| all.get(inner)).ok_or(NotEdited::NotAMapping)?;
     if wanted.is_removed {
         // Without conditions a predicate always holds, so it goes with its last one.
-        return match conditions.is_some_and(|all| all.len() > 1) {
-            true => remove_item(document, &[section, key, list, predicate, "conditions"], inner),
-            false => remove_item(document, &[section, key, list], place),
+        return if conditions.is_some_and(|all| all.len() > 1) {
+            remove_item(document, &[section, key, list, predicate, "conditions"], inner)
+        } else {
+            remove_item(document, &[section, key, list], place)
         };
     }
     let mut document = document.to_owned();

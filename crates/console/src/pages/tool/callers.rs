@@ -83,9 +83,10 @@ pub(crate) async fn caller(
         href: rule_href(&policy, &rule),
         policy,
         line,
-        effect_text: match in_shadow {
-            true => s.decision_text(&effect),
-            false => s.tr(&format!("effect-{effect}")),
+        effect_text: if in_shadow {
+            s.decision_text(&effect)
+        } else {
+            s.tr(&format!("effect-{effect}"))
         },
         effect,
         rule,
