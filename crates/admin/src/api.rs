@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_audit::{Draft, Hash, RowKind, VerifyReport};
 use toolgate_control::{Control, Person, Role, View};
 use toolgate_gateway::{AuthFailures, Clock, Gateway};
-use toolgate_store::{Change, Store};
+use toolgate_store::{Change, Store, StoreError};
 
 use crate::fault::Fault;
 use crate::query::Query;
@@ -39,8 +39,8 @@ pub struct Given {
     pub verify: Arc<Verify>,
 }
 
-/// Verifies the whole audit; the error says why it cannot be read.
-pub type Verify = dyn Fn() -> Result<VerifyReport, String> + Send + Sync;
+/// Verifies the whole audit.
+pub type Verify = dyn Fn() -> Result<VerifyReport, StoreError> + Send + Sync;
 
 /// The items of `GET /api/v1/sessions`.
 pub type Sessions = dyn Fn() -> Vec<serde_json::Value> + Send + Sync;

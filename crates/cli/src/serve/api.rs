@@ -63,10 +63,7 @@ pub(crate) fn control(
         stop: parts.stop.clone(),
         verify: {
             let folder = parts.data.path().to_owned();
-            Arc::new(move || {
-                toolgate_store_sqlite::verify(&folder, Vec::new())
-                    .map_err(|error| error.to_string())
-            })
+            Arc::new(move || toolgate_store_sqlite::verify(&folder, Vec::new()))
         },
     });
     Ok((control, admin))
