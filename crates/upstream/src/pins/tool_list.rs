@@ -58,10 +58,12 @@ impl ToolList {
                 }
                 continue;
             }
-            let is_other = *name != *"nextCursor" && imitates(&name, &MEMBERS).is_none();
-            // What is large may not be validated yet, and what is repeated is not looked for here.
-            let is_small = value.len() < peek::LARGE && peek::is_sound(value, result);
-            if !is_small || !(is_other || value == "null") {
+            let is_known = match &*name {
+                "nextCursor" => value == "null",
+                other => imitates(other, &MEMBERS).is_none(),
+            };
+            // What is large may not be validated yet.
+            if !is_known || value.len() >= peek::LARGE || !peek::is_sound(value, result) {
                 return None;
             }
         }
