@@ -118,19 +118,7 @@ fn with(language: Language, key: &str, value: &str) -> String {
 
 /// What could go wrong if an agent calls the tool unwatched.
 pub(crate) fn hazard(language: Language, risk: &Risk<'_>) -> String {
-    let shown: Vec<String> =
-        risk.arguments.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
-    let arguments = match shown.len() {
-        0 => language.text("hazard-no-arguments", &[]),
-        _ if risk.arguments.len() > NAMED => with(language, "hazard-others", &shown.join(", ")),
-        _ => shown.join(", "),
-    };
-    let values = [
-        ("server", risk.server.to_owned().into()),
-        ("tool", risk.tool.to_owned().into()),
-        ("arguments", arguments.into()),
-    ];
-    let mut sentences = vec![language.text(&format!("hazard-{}", risk.class), &values)];
+    let mut sentences = vec![of_class(language, risk)];
     for (what, place) in &risk.signals {
         let known = ARGUMENTS.iter().find(|(text, _)| text == what);
         if let (Some((_, key)), Some(name)) = (known, place.strip_prefix("argument ")) {
@@ -145,6 +133,34 @@ pub(crate) fn hazard(language: Language, risk: &Risk<'_>) -> String {
         sentences.push(language.text("hazard-asks", &[]));
     }
     sentences.join(" ")
+}
+
+fn of_class(language: Language, risk: &Risk<'_>) -> String {
+    let shown: Vec<String> =
+        risk.arguments.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
+    let mut arguments = shown.join(", ");
+    if risk.arguments.len() > NAMED {
+        arguments = with(language, "hazard-others", &arguments);
+    }
+    let values = [
+        ("server", risk.server.to_owned().into()),
+        ("tool", risk.tool.to_owned().into()),
+        ("arguments", arguments.into()),
+        ("count", shown.len().into()),
+    ];
+    let declared = if is_declared(risk) { "-declared" } else { "" };
+    let without = if shown.is_empty() { "-without-arguments" } else { "" };
+    language.text(&format!("hazard-{}{declared}{without}", risk.class), &values)
+}
+
+/// Whether nothing but its server's declaration makes a tool destructive.
+fn is_declared(risk: &Risk<'_>) -> bool {
+    let has = |is: &dyn Fn(&str) -> bool| risk.signals.iter().any(|(what, _)| is(what));
+    risk.class == "destructive"
+        && has(&|what| what == "declares itself destructive")
+        && !has(&|what| {
+            what == "states that something is lost" || what.ends_with("class destructive")
+        })
 }
 
 #[cfg(test)]

@@ -534,13 +534,32 @@ place-description = description
 place-argument = argument { $value }
 place-annotations = annotations
 place-toolgate = toolgate
-hazard-read = `{ $tool }` of { $server } discloses what { $arguments } select.
-hazard-write = A wrong or injected value in { $arguments } makes `{ $tool }` of { $server } change something that was not meant, and a loop does so many times.
-hazard-execute = `{ $tool }` of { $server } runs what { $arguments } contain, with the rights of the server: an injected text can make the agent run anything.
-hazard-destructive = `{ $tool }` of { $server } destroys what { $arguments } select; after a wrong or injected value the data does not come back.
-hazard-financial = `{ $tool }` of { $server } moves money or creates a duty to pay, as { $arguments } state: a wrong recipient or a repeated call costs money.
-hazard-other = The definition of `{ $tool }` of { $server } does not tell what it does with { $arguments }; it may do more than its name suggests.
-hazard-no-arguments = its surroundings
+hazard-read = `{ $tool }` of { $server } shows the agent whatever { $arguments } { $count ->
+        [1] selects
+       *[other] select
+    }, also what the task does not need.
+hazard-read-without-arguments = `{ $tool }` of { $server } takes no arguments, so a policy can only allow or deny all that it shows.
+hazard-write = A wrong or injected value in { $arguments } makes `{ $tool }` of { $server } change the wrong thing, and a loop repeats the mistake.
+hazard-write-without-arguments = Called at the wrong moment or in a loop, `{ $tool }` of { $server } changes what should have stayed.
+hazard-execute = `{ $tool }` of { $server } runs what { $arguments } { $count ->
+        [1] contains
+       *[other] contain
+    }, with the rights of the server: a text that instructs the agent decides what is run.
+hazard-execute-without-arguments = Every call of `{ $tool }` of { $server } starts something with the rights of the server.
+hazard-destructive-declared = { $server } itself declares `{ $tool }` destructive: take a wrong or injected value in { $arguments } for a loss that cannot be undone.
+hazard-destructive-declared-without-arguments = { $server } itself declares `{ $tool }` destructive: take every call for a loss that cannot be undone.
+hazard-destructive = `{ $tool }` of { $server } destroys what { $arguments } { $count ->
+        [1] selects
+       *[other] select
+    }. After a wrong or injected value it does not come back.
+hazard-destructive-without-arguments = `{ $tool }` of { $server } destroys data, and takes no argument that a rule could check.
+hazard-financial = `{ $tool }` of { $server } moves money or creates a duty to pay, as { $arguments } { $count ->
+        [1] states
+       *[other] state
+    }. A wrong recipient or a repeated call costs money.
+hazard-financial-without-arguments = Every call of `{ $tool }` of { $server } moves money or creates a duty to pay.
+hazard-other = The definition of `{ $tool }` of { $server } does not tell what it does with { $arguments }. It may do more than its name suggests.
+hazard-other-without-arguments = The definition of `{ $tool }` of { $server } does not tell what it does. It may do more than its name suggests.
 hazard-others = { $value } and others
 hazard-path-read = `{ $value }` can name any file that the server may read, also keys.
 hazard-path = `{ $value }` can name a file outside the folder that was meant.

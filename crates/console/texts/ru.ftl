@@ -535,13 +535,26 @@ place-description = описание
 place-argument = аргумент { $value }
 place-annotations = аннотации
 place-toolgate = toolgate
-hazard-read = `{ $tool }` сервера { $server } раскрывает то, что выбирают { $arguments }.
-hazard-write = Неверное или внедрённое значение в { $arguments } заставит `{ $tool }` сервера { $server } изменить не то, что нужно, а в цикле — много раз.
-hazard-execute = `{ $tool }` сервера { $server } выполняет содержимое { $arguments } с правами сервера: внедрённый текст заставит агента выполнить что угодно.
-hazard-destructive = `{ $tool }` сервера { $server } уничтожает то, что выбирают { $arguments }; после неверного или внедрённого значения данные не вернуть.
+hazard-read = `{ $tool }` сервера { $server } показывает агенту всё, что { $count ->
+        [1] выбирает
+       *[other] выбирают
+    } { $arguments }, в том числе не нужное для задачи.
+hazard-read-without-arguments = У `{ $tool }` сервера { $server } нет аргументов, поэтому политика может только разрешить или запретить всё, что он показывает.
+hazard-write = Неверное или внедрённое значение в { $arguments } заставит `{ $tool }` сервера { $server } изменить не то, что нужно, а цикл повторит ошибку.
+hazard-write-without-arguments = Вызванный не вовремя или в цикле, `{ $tool }` сервера { $server } изменит то, что должно было остаться.
+hazard-execute = `{ $tool }` сервера { $server } выполняет содержимое { $arguments } с правами сервера: что выполнить, решит текст, который управляет агентом.
+hazard-execute-without-arguments = Каждый вызов `{ $tool }` сервера { $server } запускает что-то с правами сервера.
+hazard-destructive-declared = Сервер { $server } сам объявляет `{ $tool }` разрушающим: считайте неверное или внедрённое значение в { $arguments } потерей, которую не отменить.
+hazard-destructive-declared-without-arguments = Сервер { $server } сам объявляет `{ $tool }` разрушающим: считайте каждый вызов потерей, которую не отменить.
+hazard-destructive = `{ $tool }` сервера { $server } уничтожает то, что { $count ->
+        [1] выбирает
+       *[other] выбирают
+    } { $arguments }; после неверного или внедрённого значения данные не вернуть.
+hazard-destructive-without-arguments = `{ $tool }` сервера { $server } уничтожает данные, и у него нет аргумента, который могло бы проверить правило.
 hazard-financial = `{ $tool }` сервера { $server } переводит деньги или создаёт обязательство платить, как указано в { $arguments }: неверный получатель или повторный вызов стоит денег.
+hazard-financial-without-arguments = Каждый вызов `{ $tool }` сервера { $server } переводит деньги или создаёт обязательство платить.
 hazard-other = Описание `{ $tool }` сервера { $server } не говорит, что происходит с { $arguments }; инструмент может делать больше, чем обещает имя.
-hazard-no-arguments = своё окружение
+hazard-other-without-arguments = Описание `{ $tool }` сервера { $server } не говорит, что он делает; инструмент может делать больше, чем обещает имя.
 hazard-others = { $value } и другие
 hazard-path-read = `{ $value }` может указать любой файл, доступный серверу, в том числе ключи.
 hazard-path = `{ $value }` может указать файл вне нужной папки.

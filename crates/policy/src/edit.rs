@@ -193,9 +193,7 @@ fn remove(
         return remove_from_flow(source, member.key.span.start, end);
     }
     if members.len() == 1 {
-        let (head, tail) = cut(source, map.span.start, end)?;
-        let head = head.trim_end_matches([' ', '\n', '\r']);
-        return Ok(format!("{head} {{}}{tail}"));
+        return empty(source, map.span.start, end);
     }
     let (head, _) = cut(source, member.key.span.start, end)?;
     let line = head.rfind('\n').map_or(0, |at| at + 1);
@@ -203,6 +201,21 @@ fn remove(
     let next = rest.find('\n').map_or(source.len(), |at| end + at + 1);
     let (head, tail) = cut(source, line, next)?;
     Ok(format!("{head}{tail}"))
+}
+
+/// Replaces a mapping in block style by `{}` behind its key. Comments before it stay.
+fn empty(source: &str, start: usize, end: usize) -> Result<String, NotEdited> {
+    let (head, tail) = cut(source, start, end)?;
+    let mut line_at = head.len();
+    let key_line = head.split_inclusive('\n').rev().find(|line| {
+        line_at -= line.len();
+        !line.trim().is_empty() && !line.trim().starts_with('#')
+    });
+    let key = key_line.and_then(|line| line.split(" #").next()).ok_or(NotEdited::Layout)?;
+    let key = key.trim_end();
+    let (head, between) = head.split_at_checked(line_at + key.len()).ok_or(NotEdited::Layout)?;
+    let kept = if between.contains('#') { between.trim_end_matches(' ') } else { "" };
+    Ok(format!("{head} {{}}{kept}{tail}"))
 }
 
 fn remove_from_flow(source: &str, start: usize, end: usize) -> Result<String, NotEdited> {
@@ -455,6 +468,13 @@ tools:
         check(DOCUMENT, &["classes", "read"], Some("{ action: allow }"), &[end]);
         let empty = ("\"get_*\": {}", "\"get_*\": { action: deny }");
         check(DOCUMENT, &["tools", "get_*", "action"], Some("deny"), &[empty]);
+    }
+
+    #[test]
+    fn a_mapping_that_becomes_empty_keeps_the_comments_in_it() {
+        let source = "tools:\n  pay: # ours\n    # the cap\n    deny_if: [] # strict\n  get: {}\n";
+        let expected = "tools:\n  pay: {} # ours\n    # the cap\n # strict\n  get: {}\n";
+        assert_eq!(set_member(source, &["tools", "pay", "deny_if"], None).unwrap(), expected);
     }
 
     #[test]
