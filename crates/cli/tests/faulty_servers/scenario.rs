@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
@@ -89,7 +90,10 @@ fn use_faulty(endpoint: &Endpoint, gate: &Gate, server: FaultyServer) {
     let name = server.name();
     let Ok(visitor) = endpoint.enter(gate, &name) else { return };
     let _unread = visitor.agent.get("Accept: text/event-stream\r\n");
-    let list = visitor.agent.request("tools/list", &json!({}));
+    let list = {
+        let _turn = turn_to_list(server);
+        visitor.agent.request("tools/list", &json!({}))
+    };
     let lied = lies(server) && list["result"]["content"][0]["text"] == FALSE_ANSWER;
     let listed = list["result"]["tools"].is_array();
     assert!(listed || lied || is_failure(&list["error"]["data"]), "{server:?} lists {list}");
@@ -97,6 +101,17 @@ fn use_faulty(endpoint: &Endpoint, gate: &Gate, server: FaultyServer) {
         call_faulty(&visitor, server, call);
     }
     assert_eq!(visitor.agent.delete().status, 200);
+}
+
+/// At most this many agents read a list at a time. On `/mcp` a list has the 100,000 tools of one server
+/// as soon as that has listed them. If all agents read it at once, they leave more unread than one
+/// grant may.
+const LISTING: usize = 4;
+
+fn turn_to_list(server: FaultyServer) -> MutexGuard<'static, ()> {
+    static TURNS: [Mutex<()>; LISTING] = [const { Mutex::new(()) }; LISTING];
+    let place = server.name().bytes().map(usize::from).sum::<usize>() % LISTING;
+    TURNS.get(place).unwrap().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn call_faulty(visitor: &Visitor, server: FaultyServer, call: usize) {
