@@ -1,5 +1,5 @@
 //! The Debian package is built, installed, removed and purged in a root of its own, and the unit in it
-//! is sound. A script stands in for the binary: building it is the matter of other tests.
+//! is sound. A script replaces the binary; other tests build it.
 //!
 //! Needs dpkg and systemd-analyze, as the full tests need a Debian-like machine.
 

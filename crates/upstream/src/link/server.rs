@@ -518,11 +518,11 @@ const TRIED: u8 = 2;
 /// How many processes of one server may run for one grant only to fetch its lists.
 const MAX_STARTED_FOR_LISTS: usize = 4;
 
-/// The `initialize` of a shared link: toolgate can answer no requests for its agents.
 /// The least time between two processes of toolgate's own that list a server because agents do.
 const LISTING_SPACING: Duration = Duration::from_secs(2);
 /// The pause after such a listing, as a multiple of its duration.
 const LISTING_REST: u32 = 3;
+/// The `initialize` of a shared link: toolgate can answer no requests for its agents.
 const OPENING: &str = concat!(
     r#"{"protocolVersion":"2025-11-25","capabilities":{},"#,
     r#""clientInfo":{"name":"toolgate","version":""#,
