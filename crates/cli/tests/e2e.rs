@@ -110,6 +110,8 @@ mod passing;
 mod permissions;
 #[path = "e2e/pins.rs"]
 mod pins;
+#[path = "e2e/plan.rs"]
+mod plan;
 #[path = "e2e/policy.rs"]
 mod policy;
 #[path = "e2e/processes.rs"]

@@ -1,7 +1,8 @@
 //! What a new version of a policy would change: the decisions about every known tool, for every
 //! grant that uses the policy, and the counters that would start again.
 //!
-//! Decisions are compared for a call without arguments and before anything was used.
+//! Decisions are compared for a call without arguments and before anything was used, together with
+//! the conditions and other terms that apply to calls with arguments.
 //! Invariant: pure; the same policies, grants and tools give the same plan.
 
 use std::collections::BTreeSet;
@@ -9,7 +10,9 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolgate_policy::{Call, Class, Effect, Identity, KnownTool, Policy, UNUSED, explain, limits};
+use toolgate_policy::{
+    Call, Class, Effect, Identity, KnownTool, LimitState, Policy, UNUSED, explain, limits, terms,
+};
 
 use crate::control::Control;
 use crate::view::GrantItem;
@@ -52,6 +55,8 @@ pub struct Outlook {
     pub rule: String,
     /// The limits that apply: `30/minute`.
     pub limits: Vec<String>,
+    /// What else is asked of a call: `deny_if args.amount gt 10000`, `concurrency 2`, `shadow`.
+    pub terms: Vec<String>,
 }
 
 /// The decision about one tool.
@@ -115,7 +120,9 @@ impl Control {
         let (mut tools, mut seen) = (known.tools.unwrap_or_default(), BTreeSet::new());
         tools.retain(|tool| seen.insert((tool.server.clone(), tool.name.clone())));
         let decide = |tool: KnownTool| {
-            let outlook = Outlook::of(policy, &call_of(grant, &tool), now);
+            let call = call_of(grant, &tool);
+            let limits = limits(policy, &call, &UNUSED, now);
+            let outlook = Outlook::of(policy, &call, &limits, now);
             ToolDecision { server: tool.server, tool: tool.name, class: tool.class, outlook }
         };
         tools.into_iter().map(decide).collect()
@@ -149,10 +156,17 @@ impl Plan {
         for tool in tools.iter().filter(|tool| seen.insert((&tool.server, &tool.name))) {
             self.compared += 1;
             let call = call_of(grant, tool);
-            let before = old.map_or_else(Outlook::no_policy, |old| Outlook::of(old, &call, now));
-            let after = Outlook::of(new, &call, now);
-            self.resets.extend(old.into_iter().flat_map(|old| lost(old, new, &call, now)));
-            if (&before.effect, &before.limits) != (&after.effect, &after.limits) {
+            let kept = limits(new, &call, &UNUSED, now);
+            let after = Outlook::of(new, &call, &kept, now);
+            let before = match old {
+                Some(old) => {
+                    let had = limits(old, &call, &UNUSED, now);
+                    self.resets.extend(lost(&had, &kept));
+                    Outlook::of(old, &call, &had, now)
+                }
+                None => Outlook::no_policy(),
+            };
+            if !before.is_like(&after) {
                 self.differences.push(Difference {
                     grant: label.to_owned(),
                     server: tool.server.clone(),
@@ -166,27 +180,39 @@ impl Plan {
 }
 
 impl Outlook {
-    fn of(policy: &Policy, call: &Call<'_>, now: Timestamp) -> Self {
+    fn of(policy: &Policy, call: &Call<'_>, limits: &[LimitState], now: Timestamp) -> Self {
         let explained = explain(policy, call, &UNUSED, now);
-        let limits = limits(policy, call, &UNUSED, now);
         let limits = limits.iter().map(|limit| format!("{}/{}", limit.max, limit.window));
-        Self { effect: explained.effect, rule: explained.rule, limits: limits.collect() }
+        Self {
+            effect: explained.effect,
+            rule: explained.rule,
+            limits: limits.collect(),
+            terms: terms(policy, call, now),
+        }
     }
 
     fn no_policy() -> Self {
-        Self { effect: Effect::Deny, rule: "(no policy)".to_owned(), limits: Vec::new() }
+        let rule = "(no policy)".to_owned();
+        Self { effect: Effect::Deny, rule, limits: Vec::new(), terms: Vec::new() }
+    }
+
+    /// Whether nothing but the name of the rule differs.
+    fn is_like(&self, other: &Self) -> bool {
+        (self.effect, &self.limits, &self.terms) == (other.effect, &other.limits, &other.terms)
     }
 }
 
 /// The counters of a call that the new policy does not have.
-fn lost(old: &Policy, new: &Policy, call: &Call<'_>, now: Timestamp) -> Vec<CounterReset> {
-    let kept = limits(new, call, &UNUSED, now);
-    let is_kept = |counter: &str, window: &str| {
-        kept.iter().any(|limit| limit.counter == counter && limit.window == window)
+fn lost<'l>(
+    had: &'l [LimitState],
+    kept: &'l [LimitState],
+) -> impl Iterator<Item = CounterReset> + use<'l> {
+    let is_kept = |old: &&LimitState| {
+        kept.iter().any(|new| new.counter == old.counter && new.window == old.window)
     };
-    let gone = limits(old, call, &UNUSED, now).into_iter();
-    let gone = gone.filter(|limit| !is_kept(&limit.counter, &limit.window));
-    gone.map(|limit| CounterReset { counter: limit.counter, window: limit.window }).collect()
+    had.iter()
+        .filter(move |old| !is_kept(old))
+        .map(|old| CounterReset { counter: old.counter.clone(), window: old.window.clone() })
 }
 
 #[cfg(test)]
@@ -233,6 +259,18 @@ mod tests {
         let plan = plan(Some(OPEN), new);
         assert_eq!(shown(&plan), ["drop: Allow -> Deny"]);
         assert_eq!(plan.differences[0].after.rule, "/tools/drop/action");
+    }
+
+    #[test]
+    fn a_condition_or_shadow_mode_that_changes_is_a_difference() {
+        let condition = "tools: { drop: { deny_if: [{ conditions: [{ path: args.all, op: eq, value: true }] }] } }\n";
+        let found = plan(Some(OPEN), &format!("{OPEN}{condition}"));
+        assert_eq!(shown(&found), ["drop: Allow -> Allow"]);
+        assert_eq!(found.differences[0].after.terms, ["deny_if args.all eq true"]);
+        let closed = "version: '1'\ndefault: deny\n";
+        let found = plan(Some(&format!("{closed}mode: shadow\n")), closed);
+        assert_eq!(shown(&found), ["read_file: Deny -> Deny", "drop: Deny -> Deny"]);
+        assert_eq!(found.differences[0].before.terms, ["shadow"]);
     }
 
     #[test]

@@ -113,15 +113,43 @@ pub fn limits(
 
 /// Line and column of a rule in the source, both from 1.
 pub fn locate(source: &str, rule: &str) -> Option<(usize, usize)> {
-    let mut findings = Findings::new(source);
-    let root = syntax::parse(source, &mut findings)?;
-    let mut place = root.span;
-    let mut node = &root;
-    for step in rule.strip_prefix('/')?.split('/') {
-        let step = step.replace("~1", "/").replace("~0", "~");
-        (place, node) = child(node, &step)?;
+    RuleLines::of(source)?.find(rule)
+}
+
+/// A document in which many rules are looked up; it is read once.
+#[derive(Debug)]
+pub struct RuleLines<'s> {
+    findings: Findings<'s>,
+    root: Node,
+}
+
+impl<'s> RuleLines<'s> {
+    /// The places of this document; `None` if it has no tree.
+    pub fn of(source: &'s str) -> Option<Self> {
+        let mut findings = Findings::new(source);
+        let root = syntax::parse(source, &mut findings)?;
+        Some(Self { findings, root })
     }
-    Some(findings.position(place.start))
+
+    /// Line and column of a rule, both from 1.
+    pub fn find(&self, rule: &str) -> Option<(usize, usize)> {
+        Some(self.findings.position(self.start(rule)?))
+    }
+
+    /// Its line alone, which costs less where lines are long.
+    pub fn line(&self, rule: &str) -> Option<usize> {
+        Some(self.findings.line(self.start(rule)?))
+    }
+
+    fn start(&self, rule: &str) -> Option<usize> {
+        let mut place = self.root.span;
+        let mut node = &self.root;
+        for step in rule.strip_prefix('/')?.split('/') {
+            let step = step.replace("~1", "/").replace("~0", "~");
+            (place, node) = child(node, &step)?;
+        }
+        Some(place.start)
+    }
 }
 
 /// One step of a pointer: a key, an index, or the name of a limit or rule.

@@ -122,8 +122,13 @@ impl<'s> Findings<'s> {
     }
 
     /// Line and column, both from 1.
+    /// The line of a byte, from 1.
+    pub(crate) fn line(&self, at: usize) -> usize {
+        self.line_starts.partition_point(|start| *start <= at).max(1)
+    }
+
     pub(crate) fn position(&self, at: usize) -> (usize, usize) {
-        let line = self.line_starts.partition_point(|start| *start <= at).max(1);
+        let line = self.line(at);
         let start = self.line_starts.get(line - 1).copied().unwrap_or_default();
         let column =
             self.source.get(start..at).map_or_else(|| at - start, |text| text.chars().count());

@@ -68,10 +68,11 @@ fn row(difference: &Value) -> Value {
     let of = |key| text(difference, key).unwrap_or_default();
     let outlook = |key: &str| {
         let outlook = difference.get(key);
-        let limits = outlook.and_then(|it| it.get("limits")).and_then(Value::as_array);
-        let limits = limits.into_iter().flatten().filter_map(Value::as_str);
+        let list = |name| outlook.and_then(|it| it.get(name)).and_then(Value::as_array);
+        let texts = list("limits").into_iter().chain(list("terms")).flatten();
         let effect = outlook.and_then(|it| text(it, "effect")).unwrap_or_default();
-        std::iter::once(effect).chain(limits).collect::<Vec<_>>().join(", ")
+        let texts = std::iter::once(effect).chain(texts.filter_map(Value::as_str));
+        texts.collect::<Vec<_>>().join(", ")
     };
     json!({
         "grant": of("grant"),
