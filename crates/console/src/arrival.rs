@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::extract::{RawPathParams, Request};
 use axum::http::{HeaderMap, Method, header};
 use bytes::Bytes;
@@ -21,6 +21,8 @@ use crate::visit::{PART, Visit};
 
 /// The largest body: the form of a policy, in which each byte may take three characters.
 const MAX_BODY: usize = 3 * toolgate_policy::MAX_BYTES + 64 * 1024;
+/// The largest body of a person who is not signed in: a token, or a choice of language.
+const MAX_OUTSIDE: usize = 16 * 1024;
 /// The stream that open pages follow.
 const EVENTS: &str = "/console/events";
 /// How long a body may take to arrive, in total.
@@ -45,13 +47,22 @@ impl Arrival {
         console: Arc<Console>,
         params: &RawPathParams,
         request: Request,
+        is_outside: bool,
         (language, theme): (Language, &'static str),
     ) -> Result<Self, Problem> {
         let params: Vec<_> =
             params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let address = request.extensions().get().map(|Peer(address)| *address);
         let (parts, body) = request.into_parts();
-        let body = if parts.method == Method::GET { Bytes::new() } else { read(body).await? };
+        let body = if parts.method.is_safe() {
+            Bytes::new()
+        } else if is_outside {
+            read(body, MAX_OUTSIDE).await?
+        } else if is_signed_in(&console, &parts.headers) {
+            read(body, MAX_BODY).await?
+        } else {
+            return Err(Problem::SignedOut);
+        };
         let kind = parts.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let is_form =
             kind.is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
@@ -75,7 +86,7 @@ impl Arrival {
         let cookie = Hash::of(cookie.as_bytes());
         let now = self.console.admin.now();
         // What an open page loads by itself is no sign of a person.
-        let is_automatic = self.method == Method::GET
+        let is_automatic = self.method.is_safe()
             && (self.headers.contains_key(PART) || self.here.starts_with(EVENTS));
         let signed_in = if is_automatic {
             self.console.sign_ins.lock().look(&cookie, now)?
@@ -103,8 +114,20 @@ impl Arrival {
     }
 }
 
-async fn read(body: Body) -> Result<Bytes, Problem> {
-    match timeout(BODY_READ, to_bytes(body, MAX_BODY)).await {
+/// Whether these headers have the cookie of a valid sign-in; asked before a large body is read.
+fn is_signed_in(console: &Console, headers: &HeaderMap) -> bool {
+    let cookie = cookies::sign_in(headers, console.is_https(headers));
+    let cookie = cookie.map(|cookie| Hash::of(cookie.as_bytes()));
+    let known = cookie.and_then(|it| console.sign_ins.lock().look(&it, console.admin.now()));
+    known.is_some_and(|known| console.admin.person(&known.token).is_some())
+}
+
+async fn read(body: Body, most: usize) -> Result<Bytes, Problem> {
+    // What is announced as too large is not awaited.
+    if body.size_hint().lower() > u64::try_from(most).unwrap_or(u64::MAX) {
+        return Err(Problem::TooLarge);
+    }
+    match timeout(BODY_READ, to_bytes(body, most)).await {
         Ok(Ok(body)) => Ok(body),
         Ok(Err(_)) | Err(_) => Err(Problem::TooLarge),
     }

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::extract::{RawPathParams, Request};
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use toolgate_audit::Hash;
 
@@ -37,7 +37,9 @@ pub(crate) async fn serve(
     let asked = Fields::read(request.uri().query().unwrap_or_default().as_bytes());
     let chosen = Language::of_tag(asked.text("lang"));
     let here = request.uri().path_and_query().map_or("/", |it| it.as_str()).to_owned();
-    let answered = match Arrival::read(console, params, request, (language, theme)).await {
+    let is_outside = matches!(handle, Handle::Outside(_));
+    let look = (language, theme);
+    let answered = match Arrival::read(console, params, request, is_outside, look).await {
         Ok(arrival) => answer(arrival, handle).await,
         Err(problem) => Err(problem),
     };
@@ -50,7 +52,7 @@ pub(crate) async fn serve(
 }
 
 async fn answer(arrival: Arrival, handle: &'static Handle) -> Outcome {
-    let changes = arrival.method != Method::GET;
+    let changes = !arrival.method.is_safe();
     if changes && is_cross_site(&arrival.headers) {
         return Err(Problem::Forged);
     }

@@ -44,7 +44,9 @@ async fn next(
             frame = body.frame() => Some(frame?),
             () = sleep(EVERY) => None,
         };
-        console.sign_ins.lock().look(cookie, console.admin.now())?;
+        let signed_in = console.sign_ins.lock().look(cookie, console.admin.now())?;
+        // The token may have been revoked or replaced meanwhile.
+        console.admin.person(&signed_in.token)?;
         match frame {
             Some(Ok(frame)) => {
                 if let Ok(chunk) = frame.into_data() {

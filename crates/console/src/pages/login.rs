@@ -88,8 +88,13 @@ fn add_sign_in(arrival: &Arrival, token: Hash) -> Result<HeaderValue, Problem> {
     let secret = HEXLOWER.encode(&admin.random_bits().ok_or_else(none)?);
     let csrf = HEXLOWER.encode(&admin.random_bits().ok_or_else(none)?);
     let key = Hash::of(secret.as_bytes());
+    let https = arrival.console.is_https(&arrival.headers);
+    // The browser forgets the cookie that it has, so its sign-in ends too.
+    if let Some(old) = cookies::sign_in(&arrival.headers, https) {
+        arrival.console.sign_ins.lock().end(&Hash::of(old.as_bytes()));
+    }
     arrival.console.sign_ins.lock().add(key, token, csrf, admin.now());
-    cookies::set_sign_in(&secret, arrival.console.is_https(&arrival.headers)).ok_or_else(none)
+    cookies::set_sign_in(&secret, https).ok_or_else(none)
 }
 
 /// Signs out.
