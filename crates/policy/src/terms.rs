@@ -185,7 +185,7 @@ mod tests {
                 "{ approve: { people: 2, approvers: [ops] } }",
                 Some("approve people 2, approvers [ops]"),
             ),
-            ("{ concurrency: 2 }", Some("concurrency 2")),
+            ("{ concurrency: { max: 2 } }", Some("concurrency 2")),
             ("{ mode: shadow, action: deny }", Some("shadow /tools/pay")),
             (
                 "{ limits: [{ counter: s, window: day, max: 9, increment_from: args.sum }] }",

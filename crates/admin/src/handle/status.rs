@@ -35,6 +35,8 @@ pub(crate) struct Status {
     grant_counts: BTreeMap<String, usize>,
     /// Tools whose definitions wait for a person; without those that a person has rejected.
     quarantined_tools: usize,
+    /// Held calls that wait for an answer.
+    pending_approvals: u64,
     /// How many agent sessions are open.
     agent_sessions: usize,
     /// Policies with their hashes.
@@ -87,12 +89,13 @@ pub(crate) async fn get(ask: Ask) -> Answer {
     let sessions = given.sessions.as_ref().map(|sessions| sessions()).unwrap_or_default();
     let reload = given.control.last_reload();
     let quarantined = super::tools::unanswered(&ask).await?;
+    let pending_approvals = store.pending_approvals().await?.count;
     let facts = Facts {
         quarantined: quarantined
             .iter()
             .map(|tool| format!("{}/{}", tool.server, tool.name))
             .collect(),
-        pending_approvals: store.pending_approvals().await?.count,
+        pending_approvals,
         reload: reload.as_deref(),
         is_recording: given.facts.get("durability").and_then(Value::as_str) != Some("off"),
         failed_servers: Vec::new(),
@@ -112,6 +115,7 @@ pub(crate) async fn get(ask: Ask) -> Answer {
         session_counts: session_counts(&sessions),
         grant_counts: grant_counts(&view, now),
         quarantined_tools: quarantined.len(),
+        pending_approvals,
         agent_sessions: ask.admin.gateway().agent_sessions(),
         shadow_policies,
         all_in_shadow,

@@ -33,7 +33,7 @@ fn a_plan_names_what_differs_and_exits_accordingly() {
             "{ deny_if: [{ conditions: [{ path: args.x, op: eq, value: 1 }] }] }",
             "allow, deny_if args.x eq 1",
         ),
-        ("{ concurrency: 1 }", "allow, concurrency 1"),
+        ("{ concurrency: { max: 1 } }", "allow, concurrency 1"),
     ];
     for (entry, after) in cases {
         let (code, table) = plan(&gate, &format!("{OPEN}{tool}{entry}\n"), &[]);
