@@ -52,6 +52,7 @@ function show(answer) {
     draft.querySelector(`.choice[data-number="${number}"]`)?.replaceWith(parsed(html).body.firstElementChild);
   }
   touched.clear();
+  draft.querySelector(".find-tool")?.dispatchEvent(new Event("input", { bubbles: true }));
   if (answer.error) {
     const note = document.createElement("p");
     note.className = "flash error";
@@ -76,21 +77,24 @@ function replaceAround(page) {
 }
 
 function editOf(choice, effect) {
-  return {
-    section: choice.dataset.section,
-    key: choice.dataset.key,
-    effect,
-    max: choice.querySelector(".max")?.value ?? "30",
-    window: choice.querySelector(".window")?.value ?? "minute",
-  };
+  const { section, key } = choice.dataset;
+  return { section, key, effect, max: "30", window: "minute" };
+}
+
+/** The edit of one limit. */
+function amountOf(choice, amount) {
+  const { section, key } = choice.dataset;
+  const value = (name) => amount.querySelector(name).value;
+  return { section, key, effect: "amount", at: amount.dataset.at, max: value(".max"), window: value(".window") };
 }
 
 draft.addEventListener("change", (event) => {
   const choice = event.target.closest(".choice");
   if (!choice || event.target.closest(".condition-form")) return;
   touched.add(choice);
-  const effect = choice.querySelector("input[type=radio]:checked")?.value;
-  if (effect) send(editOf(choice, effect));
+  const amount = event.target.closest(".amount");
+  if (amount) send(amountOf(choice, amount));
+  else if (event.target.matches("input[type=radio]")) send(editOf(choice, event.target.value));
 });
 
 /** Opens the fields of a condition: those of `item`, or empty ones. */
@@ -147,6 +151,13 @@ draft.addEventListener("click", (event) => {
   else if (button.matches(".cancel-condition")) closeCondition(fields);
 });
 
+/** Shows only the tools whose name or server has this text. */
+draft.addEventListener("input", (event) => {
+  if (!event.target.matches(".find-tool")) return;
+  const wanted = event.target.value.trim().toLowerCase();
+  for (const row of draft.querySelectorAll(".choice[data-section=tools]")) row.hidden = !row.dataset.key.toLowerCase().includes(wanted);
+});
+
 // Enter in a field of the builder edits the document; it does not save it.
 draft.addEventListener("keydown", (event) => {
   const fields = event.target.closest(".condition-form");
@@ -154,7 +165,7 @@ draft.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !event.target.matches("input, select")) return;
   event.preventDefault();
   if (fields) applyCondition(fields);
-  else event.target.dispatchEvent(new Event("change", { bubbles: true }));
+  else if (!event.target.matches(".find-tool")) event.target.dispatchEvent(new Event("change", { bubbles: true }));
 });
 
 /** Puts the cursor where a problem or a rule is. */

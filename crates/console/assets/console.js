@@ -16,7 +16,7 @@ export function localTimes(root) {
 
 /** Shows the buttons that need scripts. */
 export function enable(root) {
-  for (const button of root.querySelectorAll("[data-copy], button.inherit, button.add-condition, button.edit-condition, button.remove-condition")) button.hidden = false;
+  for (const button of root.querySelectorAll("[data-copy], .find-tool, button.inherit, button.add-condition, button.edit-condition, button.remove-condition")) button.hidden = false;
   for (const hint of root.querySelectorAll(".needs-script")) hint.hidden = true;
   if (root !== document) localTimes(root);
 }

@@ -148,6 +148,7 @@ pub(crate) struct Difference {
 pub(crate) struct Outlook {
     pub(crate) effect: String,
     pub(crate) limits: Vec<String>,
+    pub(crate) terms: Vec<String>,
 }
 
 /// A row of the audit.

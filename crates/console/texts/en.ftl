@@ -23,7 +23,6 @@ mode-some-shadow = { $n ->
 mode-enforce = enforcing
 mode-closed = closed: no grant
 freeze-all = Freeze everything
-freeze-all-sure = Stop every call of every agent until you end the freeze?
 unfreeze-all = Unfreeze everything
 unfreeze = Unfreeze
 freeze = Freeze
@@ -239,13 +238,13 @@ chart-calls = Calls per minute
 chart-calls-what = Calls per minute in the last hour, by decision; the scale ends at { $n }
 chart-empty = No calls in the last hour. Connect an agent to
 chart-latency = Latency
-chart-latency-empty = No call ended in the last hour.
+chart-latency-empty = No call ended in the last hour. The times appear with the first answer.
 chart-hour-ago = 60 min ago
 chart-now = now
 top-tools = Most used tools
 top-tools-empty = The tools that agents call most appear here.
 top-denials = Most frequent denials
-top-denials-empty = No denials in the last hour.
+top-denials-empty = No denials in the last hour. What a policy refuses appears here.
 policy-broken = cannot be used
 overview-no-sessions = No program has dialled in.
 
@@ -257,7 +256,6 @@ servers-command = Command, URL, or an entry of mcpServers
 servers-look = Look before adding
 servers-confirm = Add this server
 servers-preview = Add the server “{ $value }”?
-servers-preview-what = toolgate will run exactly this, with the rights of its own user, and list its tools:
 servers-secrets = Secrets only as references:
 servers-remove-sure = Remove the server “{ $value }”?
 servers-not-listed = never listed; test it
@@ -271,7 +269,7 @@ tools-empty = No tools yet: a server has to be listed first.
 tools-no-match = No tool matches.
 tools-unlisted = Not listed yet: { $value }
 tool-what = What it does
-tool-no-description = Its server gives no description.
+tool-no-description = Its server gives no description. Judge it by its parameters, or deny it.
 tool-parameters = Parameters
 tool-why = Risk, and why
 tool-confidence = confidence { $value }
@@ -282,7 +280,7 @@ tool-who-quarantined = No agent, while the definition is quarantined. Once it is
 tool-who = Who may call it now
 tool-no-callers = No grant exists.
 tool-recent = Recent calls
-tool-no-calls = It was not called yet.
+tool-no-calls = It was not called yet. Connect an agent, or try it above.
 tool-definition = Definition
 quarantine-what = This definition is new or has changed since it was approved. Agents neither see it nor can call it.
 quarantine-approve = Approve this definition
@@ -304,7 +302,7 @@ grants-create = Create a grant
 grants-policy-none = none: every call is denied
 grants-servers = Servers it may reach (none chosen: all)
 grants-no-policy = No policy: every call is denied.
-grants-no-tools = No known tool is in its reach.
+grants-no-tools = No known tool is in its reach. Add a server, or test one.
 grants-at-most = At most, an agent with it can use:
 grants-enforced = Once it is enforced:
 grants-shadow = Its policy is in shadow mode: calls are recorded and pass, whatever the rules say.
@@ -326,6 +324,7 @@ token-clients = Ready to paste
 
 # Sessions
 sessions-empty = No program has dialled in. Programs connect to this address:
+sessions-address = Programs connect to
 sessions-why = Why is my base not visible?
 sessions-why-1 = The program has not connected: compare the address in its settings with
 sessions-why-2 = It connected and did not register: then it is listed above as “not registered”. Update the extension.
@@ -349,7 +348,7 @@ audit-broken = the audit is broken at row { $value }; run `toolgate audit verify
 # Policies
 policies-create = Create a policy
 policies-create-what = A new policy starts as a copy of “recommended”.
-policy-no-grant = No grant uses this policy.
+policy-no-grant = No grant uses this policy. Attach it under Grants.
 policy-grants = Used by: { $value }
 policy-of-file = This policy is in toolgate.yaml or a file of its own, and is changed there. You can try changes here and save them under another name.
 policy-built-in = This policy is built in. You can try changes here and save them under another name.
@@ -398,6 +397,8 @@ pick-window = Window of { $value }
 per-minute = per minute
 per-hour = per hour
 per-day = per day
+pick-sum = sum of { $value }
+per-other = per { $value }
 
 # Sentences
 say-default-allow = Tools that no rule names are allowed.
@@ -595,11 +596,11 @@ approval-any-approver = any approver
 approval-groups = from { $value }
 approval-expires = Expires
 approval-after = Counters after approval
-approval-no-limits = The call takes no counter.
+approval-no-limits = The call takes no counter. A limit in the policy would bound such calls.
 approval-spent = spent: the call would be refused
 approval-differs = Compared with the last approved call
 approval-differs-same = The arguments are the same.
-approval-first = No similar call was approved before.
+approval-first = No similar call was approved before. Check every argument.
 approval-added = New arguments
 approval-removed = Missing arguments
 approval-changed = Other values
@@ -632,7 +633,6 @@ shadow-since = since
 shadow-nothing = No call would have been refused or held. The policy is ready to be enforced.
 shadow-cut = There are more rows; the newest 1,000 of each decision are counted.
 shadow-enforce = Enforce this policy
-shadow-enforce-sure = Enforce “{ $value }”? Calls that it denies are refused from now on.
 shadow-not-edited = the document cannot be edited here; remove `mode: shadow` in the document
 done-enforced = The policy “{ $value }” is enforced.
 
@@ -640,12 +640,11 @@ done-enforced = The policy “{ $value }” is enforced.
 trifecta-yes = Lethal trifecta: this agent can read private data, take in text of strangers and send data out.
 trifecta-no = No lethal trifecta.
 trifecta-how = Remove one of the three, or ask a person before data leaves.
-grants-show = Show
 grants-most-limits = Limits
 
 # Servers and catalogue
 servers-offers = Its tools
-servers-offers-none = It has no tools.
+servers-offers-none = It has no tools. Check the command, or cancel.
 servers-no-answer = It did not answer, so its tools are unknown: { $value }
 servers-hidden = hidden text
 servers-ran = toolgate started this once to list its tools, and ended it:
@@ -659,8 +658,30 @@ field-labels = Data
 catalog-servers = Shipped servers
 catalog-policy = Recommended policy
 catalog-scanned = scanned { $value }
-catalog-add = Add this server
-catalog-more = Show its tools and policy
+
+# Search and diagnosis
+why-base = Name of the base, or a session id
+why-any-grant = For any agent
+why-check = Check
+why-all = All reasons
+why-events = The newest messages about sessions:
+why-not-connected = No program with a base “{ $value }” is connected. Compare the address in its settings with the one above, and start it.
+why-conflict = “{ $value }”: two programs use its session id. Give each its own client_uid.
+why-connected = “{ $value }” is connected.
+why-disconnected = “{ $value }” was here and is disconnected. It returns when its program connects again.
+why-no-tools = “{ $value }” publishes no tools. Check its extension.
+why-frozen = “{ $value }” is frozen. End the freeze.
+why-expired = The grant “{ $value }” has expired. Create another one.
+why-reached = The grant may reach “{ $value }”.
+why-not-reached = The grant may not reach “{ $value }”: change its “Sessions”.
+why-no-policy = The grant “{ $value }” has no policy, so every call is denied. Attach one.
+why-nothing-in-reach = No tool of a session is in reach of the grant “{ $value }”.
+audit-search = Text in a row: name, id, message
+age-any = Any time
+age-15m = Last 15 minutes
+age-1h = Last hour
+age-24h = Last 24 hours
+age-7d = Last 7 days
 
 # With numbers
 count-tools =
@@ -722,4 +743,29 @@ banner-quarantined =
     { $n ->
         [one] { $n } tool is quarantined until a person approves its definition.
        *[other] { $n } tools are quarantined until a person approves their definitions.
+    }
+draft-more =
+    { $n ->
+        [one] { $n } more is not shown.
+       *[other] { $n } more are not shown.
+    }
+why-anonymous =
+    { $n ->
+        [one] { $n } program is connected and has not registered: update its extension.
+       *[other] { $n } programs are connected and have not registered: update their extension.
+    }
+why-all-denied =
+    { $n ->
+        [one] The policy denies or hides the { $n } tool of sessions.
+       *[other] The policy denies or hides all { $n } tools of sessions.
+    }
+why-some-allowed =
+    { $n ->
+        [one] The policy lets the grant call { $n } tool of sessions.
+       *[other] The policy lets the grant call { $n } tools of sessions.
+    }
+audit-searched =
+    { $n ->
+        [one] { $n } row was searched.
+       *[other] The newest { $n } rows were searched; “Older rows” searches on.
     }

@@ -6,12 +6,13 @@ import { attacked, limitedByRole } from "./attacks.mjs";
 import { approving, reviewing } from "./decisions.mjs";
 import { accessible, byKeyboard, findingDenials, followsEvents, onPhone, showsHostileText } from "./everywhere.mjs";
 import { check, startBrowser, startGate } from "./harness.mjs";
-import { addingServers, applyingRules, building, editingConditions, leavingShadow } from "./setup.mjs";
+import { addingServers, applyingRules, building, editingConditions, editingLimits, leavingShadow } from "./setup.mjs";
 
 const scenarios = {
   'console-sign-in': signingIn,
   'console-builder': building,
   'console-conditions': editingConditions,
+  'console-limits': editingLimits,
   'console-apply': applyingRules,
   'console-shadow': leavingShadow,
   'console-grants': granting,

@@ -84,6 +84,33 @@ export async function editingConditions({ gate, browser }) {
   check(page.problems.length === 0, page.problems.join("\n"));
 }
 
+/** Limits are changed where they are written; a draft names the terms that differ. */
+export async function editingLimits({ gate, browser }) {
+  const document = "# limits\nversion: \"1\"\ndefault: deny\nclasses:\n  write: { action: allow, rate_limit: 30/minute } # few\ntools:\n  desk/read_note:\n    limits:\n      - { counter: reads, window: 15m, max: 5 } # odd\n";
+  await putPolicy(gate, "limited", document);
+  await api(gate, "POST", "/grants", { label: "laptop", policy: "limited" });
+  const page = await newPage(browser, gate);
+  await signIn(page, gate.token);
+  await page.goto("/policies/limited");
+  const text = page.locator("#document");
+  const holds = (part) => page.waitForFunction((it) => document.getElementById("document").value.includes(it) && !document.querySelector("#draft.busy"), part);
+  const write = page.getByRole("group", { name: "write", exact: true });
+  await write.getByLabel("Most calls of write").fill("40");
+  await page.keyboard.press("Enter");
+  await holds("rate_limit: 40/minute } # few");
+  const read = page.getByRole("group", { name: "read_note", exact: true });
+  await read.getByLabel("Most calls of read_note reads").fill("7");
+  await page.keyboard.press("Enter");
+  await holds("window: 15m, max: 7 } # odd");
+  await read.getByLabel("Window of read_note reads").selectOption("hour");
+  await holds("window: hour, max: 7 } # odd");
+  const expected = document.replace("30/minute", "40/minute").replace("window: 15m, max: 5", "window: hour, max: 7");
+  check(await text.inputValue() === expected, await text.inputValue());
+  await text.fill(`${document}    deny_if: [{ conditions: [{ path: args.id, op: eq, value: secret }] }]\n`);
+  await page.locator("#changes").getByText('deny_if args.id eq "secret"').waitFor();
+  check(page.problems.length === 0, page.problems.join("\n"));
+}
+
 export async function addingServers({ gate, browser }) {
   const page = await newPage(browser, gate);
   await signIn(page, gate.token);

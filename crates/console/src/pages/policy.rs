@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
-use toolgate_policy::locate;
+use toolgate_policy::RuleLines;
 
 use crate::assets;
 use crate::items::{Grant, PolicyText, PolicyVersion};
@@ -14,6 +14,7 @@ use crate::shown::{foreign, short_hash};
 use crate::visit::{Outcome, Visit, part, with_status};
 
 mod choices;
+mod conditions;
 mod draft;
 mod edit;
 mod shadow;
@@ -127,8 +128,9 @@ pub(crate) fn line_of(document: &str, rule: &str) -> usize {
     let named = [("(default deny)", "/default"), ("(hidden)", "/hide")];
     let named = named.into_iter().find(|(name, _)| *name == rule).map(|(_, pointer)| pointer);
     let mut pointer = named.unwrap_or(rule);
+    let places = RuleLines::of(document);
     while pointer.starts_with('/') {
-        if let Some((line, _)) = locate(document, pointer) {
+        if let Some(line) = places.as_ref().and_then(|places| places.line(pointer)) {
             return line;
         }
         pointer = pointer.rsplit_once('/').map(|(outer, _)| outer).unwrap_or_default();

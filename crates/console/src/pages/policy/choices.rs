@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::Value;
 
+use super::edit::shown;
 use crate::items::ToolDecision;
 use crate::look::Look as _;
 use crate::sentences::predicate_text;
@@ -27,12 +28,34 @@ pub(crate) struct Choice {
     /// `allow`, `limit`, `ask`, `deny` or `hide`.
     pub(crate) effect: &'static str,
     pub(crate) rule: String,
-    pub(crate) max: String,
-    pub(crate) window: String,
+    /// Its limits, to edit.
+    pub(crate) amounts: Vec<Limit>,
+    /// They are in its own entry.
+    pub(crate) has_own_limits: bool,
     pub(crate) has_entry: bool,
     /// The conditions of its entry.
     pub(crate) conditions: Vec<Condition>,
     pub(crate) number: usize,
+}
+
+/// One limit of an entry.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Limit {
+    /// Its place in `limits`; empty if it is the `rate_limit`, or is not in the entry.
+    pub(crate) at: String,
+    /// What its fields are called.
+    pub(crate) name: String,
+    pub(crate) max: String,
+    pub(crate) window: String,
+    /// The argument of which it is a sum.
+    pub(crate) sum: String,
+}
+
+impl Limit {
+    /// Whether its window is none of those that can be chosen.
+    pub(crate) fn has_own_window(&self) -> bool {
+        !matches!(self.window.as_str(), "minute" | "hour" | "day")
+    }
 }
 
 /// One condition of an entry.
@@ -99,8 +122,17 @@ impl Choice {
     pub(crate) fn mark(&self) -> String {
         let mut hasher = DefaultHasher::new();
         (&self.key, &self.name, &self.server, &self.class, self.effect).hash(&mut hasher);
-        (&self.rule, &self.max, &self.window, self.has_entry, &self.conditions).hash(&mut hasher);
+        (&self.rule, &self.amounts, self.has_entry, &self.conditions).hash(&mut hasher);
         format!("{:x}", hasher.finish())
+    }
+
+    /// The limits that can be edited here: those of a call that passes, and those of its own entry.
+    pub(crate) fn shown_amounts(&self) -> &[Limit] {
+        match self.effect {
+            "limit" => &self.amounts,
+            "ask" if self.has_own_limits => &self.amounts,
+            _ => &[],
+        }
     }
 
     /// Whether a condition can be added without opening what is refused now.
@@ -115,27 +147,28 @@ pub(crate) fn class_choices(s: &Shell, document: &Value) -> Vec<Choice> {
         let entry = &document.at("classes").at(class);
         let default = document.at("default").as_str().unwrap_or("deny");
         let is_named = entry.at("action") == "allow" || default == "allow";
-        let (max, window) = written_limit(entry);
+        let name = s.tr(&format!("class-{class}"));
+        let amounts = limits(entry, &name);
         let effect = match entry.at("action").as_str() {
             Some("deny") => "deny",
             Some("hide") => "hide",
             Some("require_approval") => "ask",
             _ if !is_named => "deny",
             _ if entry.get("approve").is_some() => "ask",
-            _ if !max.is_empty() => "limit",
+            _ if !amounts.is_empty() => "limit",
             _ => "allow",
         };
         Choice {
             section: "classes",
             key: class.to_owned(),
-            name: s.tr(&format!("class-{class}")),
+            name,
             server: String::new(),
             class: class.to_owned(),
             class_text: s.tr(&format!("class-{class}-what")),
             effect,
             rule: String::new(),
-            max,
-            window,
+            has_own_limits: !amounts.is_empty(),
+            amounts,
             has_entry: entry.is_object(),
             conditions: conditions(s, entry),
             number,
@@ -156,10 +189,16 @@ pub(crate) fn tool_choice(
     let entries = &document.at("tools");
     let key =
         if entries.get(&precise).is_none() && entries.get(&own).is_some() { own } else { precise };
-    let (max, window) = match tool.limits.first().and_then(|limit| limit.split_once('/')) {
-        Some((max, window)) => (max.to_owned(), window.to_owned()),
-        None => (String::new(), String::new()),
-    };
+    let name = foreign(&tool.tool, 160);
+    let mut amounts = limits(entries.at(&key), &name);
+    let has_own_limits = !amounts.is_empty();
+    // A limit of a class or a glob, which an entry of the tool's own would tighten.
+    let inherited = tool.limits.first().and_then(|limit| limit.split_once('/'));
+    if let (true, Some((max, window))) = (amounts.is_empty(), inherited) {
+        let (at, sum) = (String::new(), String::new());
+        let (max, window, name) = (max.to_owned(), window.to_owned(), name.clone());
+        amounts.push(Limit { at, name, max, window, sum });
+    }
     let effect = match (tool.effect.as_str(), tool.limits.is_empty()) {
         ("hold", _) => "ask",
         ("deny", _) => "deny",
@@ -172,31 +211,36 @@ pub(crate) fn tool_choice(
         has_entry: entries.get(&key).is_some(),
         conditions: conditions(s, entries.at(&key)),
         key,
-        name: foreign(&tool.tool, 160),
+        name,
         server: foreign(&tool.server, 60),
         class_text: s.tr(&format!("class-{}", tool.class)),
         class: tool.class.clone(),
         effect,
         rule: foreign(&tool.rule, 160),
-        max,
-        window,
+        amounts,
+        has_own_limits,
         number,
     }
 }
 
-/// `30`, `minute` of an entry.
-fn written_limit(entry: &Value) -> (String, String) {
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    match (&entry.at("rate_limit"), entry.at("limits").get(0)) {
-        (Value::String(limit), _) => {
-            let (max, window) = limit.split_once('/').unwrap_or((limit, "minute"));
-            (max.to_owned(), window.to_owned())
-        }
-        (Value::Object(limit), _) => (
-            limit.get("max").map(text).unwrap_or_default(),
-            limit.get("window").map(text).unwrap_or_default(),
-        ),
-        (_, Some(limit)) => (text(limit.at("max")), text(limit.at("window"))),
-        _ => (String::new(), String::new()),
-    }
+/// The limits of an entry, in the order of the document.
+fn limits(entry: &Value, name: &str) -> Vec<Limit> {
+    let of = |at: String, name: String, limit: &Value| {
+        let (max, window) = match limit {
+            Value::String(text) => text.split_once('/').unwrap_or((text, "minute")),
+            _ => ("", ""),
+        };
+        let or = |text: &str, key: &str| {
+            if text.is_empty() { shown(limit.at(key)) } else { text.trim().to_owned() }
+        };
+        let (max, window) = (or(max, "max"), or(window, "window"));
+        Limit { at, name, max, window, sum: shown(limit.at("increment_from")) }
+    };
+    let rate = entry.get("rate_limit").map(|limit| of(String::new(), name.to_owned(), limit));
+    let listed = entry.at("limits").as_array().into_iter().flatten().enumerate();
+    let listed = listed.map(|(place, limit)| {
+        let counter = foreign(&shown(limit.at("counter")), 80);
+        of(place.to_string(), format!("{name} {counter}"), limit)
+    });
+    rate.into_iter().chain(listed).collect()
 }

@@ -4,12 +4,13 @@ use askama::Template;
 use axum::http::{HeaderValue, Method, header};
 use axum::response::IntoResponse as _;
 use serde_json::{Map, Value, json};
-use toolgate_policy::{document_json, locate};
+use toolgate_policy::RuleLines;
 
 use super::choices::{CLASSES, Choice, class_choices, tool_choice};
-use super::edit::{ConditionEdit, edit, edit_condition, normal_lines};
+use super::conditions::{ConditionEdit, edit_condition};
+use super::edit::{edit, edit_amount, normal_lines, tree};
 use super::versions::{DiffLine, diff};
-use crate::items::{Checked, Difference, Finding, Plan, PolicyText};
+use crate::items::{Checked, Difference, Finding, Outlook, Plan, PolicyText};
 use crate::look::Look as _;
 use crate::problem::Problem;
 use crate::sentences::{Sentence, sentences};
@@ -19,6 +20,10 @@ use crate::visit::{Outcome, Visit, part};
 
 /// How many tools the builder shows.
 const MOST: usize = 2_000;
+/// How many sentences it shows.
+const MOST_SAID: usize = 500;
+/// How many decisions that differ it shows.
+const MOST_CHANGED: usize = 500;
 
 /// The parts that follow from the document.
 #[derive(Template)]
@@ -53,7 +58,11 @@ pub(crate) struct Draft {
     pub(crate) classes: Vec<Choice>,
     pub(crate) tools: Vec<Choice>,
     pub(crate) sentences: Vec<(Sentence, usize)>,
+    /// How many sentences are left out.
+    pub(crate) more_said: usize,
     pub(crate) differences: Vec<Changed>,
+    /// How many of them are left out.
+    pub(crate) more_differences: usize,
     pub(crate) resets: Vec<String>,
     pub(crate) compared: usize,
     /// How a document that is not stored here differs, to paste.
@@ -66,8 +75,10 @@ pub(crate) struct Changed {
     pub(crate) tool: String,
     pub(crate) before: String,
     pub(crate) before_text: String,
+    pub(crate) before_terms: Vec<String>,
     pub(crate) after: String,
     pub(crate) after_text: String,
+    pub(crate) after_terms: Vec<String>,
 }
 
 /// Everything that follows from a document in place of this policy.
@@ -91,12 +102,13 @@ pub(crate) async fn draft_of(
     } else {
         Plan::default()
     };
-    let json: Value = document_json(document)
-        .and_then(|json| serde_json::from_str(&json).ok())
-        .unwrap_or_default();
-    let said = if checked.valid { sentences(visit.language, &json) } else { Vec::new() };
+    let json = tree(document);
+    let mut said = if checked.valid { sentences(visit.language, &json) } else { Vec::new() };
+    let more_said = said.len().saturating_sub(MOST_SAID);
+    said.truncate(MOST_SAID);
+    let places = RuleLines::of(document);
     let said = said.into_iter().map(|sentence| {
-        let line = locate(document, &sentence.rule).map(|(line, _)| line);
+        let line = places.as_ref().and_then(|places| places.line(&sentence.rule));
         (sentence, line.unwrap_or_default())
     });
     let reset = |it: &Value| {
@@ -119,7 +131,9 @@ pub(crate) async fn draft_of(
             .map(|(number, tool)| tool_choice(s, &json, tool, number + CLASSES.len()))
             .collect(),
         sentences: said.collect(),
-        differences: plan.differences.iter().take(500).map(|it| changed(s, it)).collect(),
+        more_said,
+        more_differences: plan.differences.len().saturating_sub(MOST_CHANGED),
+        differences: plan.differences.iter().take(MOST_CHANGED).map(|it| changed(s, it)).collect(),
         resets: plan.resets.iter().map(reset).collect(),
         compared: plan.compared,
         diff: if is_pasted { diff(&policy.document, document) } else { Vec::new() },
@@ -144,18 +158,25 @@ fn pointed(document: &str, found: Finding) -> Problematic {
 }
 
 fn changed(s: &Shell, it: &Difference) -> Changed {
-    let text = |effect: &str, limits: &[String]| {
-        let limits =
-            if limits.is_empty() { String::new() } else { format!(", {}", limits.join(", ")) };
-        s.tr(&format!("effect-{effect}")) + &limits
+    let text = |it: &Outlook| {
+        let effect = s.tr(&format!("effect-{}", it.effect));
+        let limits = it.limits.iter().cloned();
+        std::iter::once(effect).chain(limits).collect::<Vec<_>>().join(", ")
+    };
+    // Terms that both have say nothing about the difference.
+    let only = |one: &Outlook, other: &Outlook| {
+        let own = one.terms.iter().filter(|term| !other.terms.contains(term));
+        own.map(|term| foreign(term, 300)).collect()
     };
     Changed {
         grant: it.grant.clone(),
         tool: foreign(&format!("{}/{}", it.server, it.tool), 160),
-        before_text: text(&it.before.effect, &it.before.limits),
+        before_text: text(&it.before),
         before: it.before.effect.clone(),
-        after_text: text(&it.after.effect, &it.after.limits),
+        before_terms: only(&it.before, &it.after),
+        after_text: text(&it.after),
         after: it.after.effect.clone(),
+        after_terms: only(&it.after, &it.before),
     }
 }
 
@@ -176,6 +197,10 @@ pub(crate) async fn draft(visit: Visit) -> Outcome {
                 is_removed: form.text("effect") == "remove",
             };
             edit_condition(&document, (section, key), wanted)
+        }
+        Some(key) if form.text("effect") == "amount" => {
+            let (at, max) = (form.text("at"), form.text("max"));
+            edit_amount(&document, (section, key), at, max, form.text("window"))
         }
         Some(key) => edit(
             &document,

@@ -1,9 +1,7 @@
 //! Edits of a document: one entry changes, every other byte stays.
 
 use serde_json::Value;
-use toolgate_policy::{NotEdited, add_item, document_json, remove_item, set_member};
-
-use super::choices::LISTS;
+use toolgate_policy::{Amount, NotEdited, document_json, set_member};
 
 use crate::look::Look as _;
 use crate::recommended::{flow as flow_of, key};
@@ -20,14 +18,10 @@ pub(crate) fn edit(
     let section = if section == "classes" { "classes" } else { "tools" };
     let is_class = section == "classes";
     let path = [section, key];
-    let json: Value = document_json(document)
-        .and_then(|json| serde_json::from_str(&json).ok())
-        .unwrap_or_default();
+    let json = tree(document);
     let has_entry = json.at(section).get(key).is_some_and(Value::is_object);
     let is_json = document.trim_start().starts_with('{');
-    let max = max.parse::<u64>().unwrap_or(30);
-    let window = if matches!(window, "minute" | "hour" | "day") { window } else { "minute" };
-    let limit = format!("\"{max}/{window}\"");
+    let limit = limit_text(max, window);
     if effect == "inherit" {
         return set_member(document, &path, None);
     }
@@ -68,98 +62,74 @@ pub(crate) fn edit(
         set("rate_limit", None)?;
         set("limits", None)?;
     }
-    // A limit of its own is edited in the document.
+    // Limits that it has stay as they are.
     for (name, value) in fresh {
-        if name != "rate_limit" || entry.get("limits").is_none() {
+        let has_limit = entry.get("limits").or_else(|| entry.get("rate_limit")).is_some();
+        if name != "rate_limit" || !has_limit {
             set(name, Some(value))?;
         }
     }
     Ok(document)
 }
 
-/// A condition as the form sends it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ConditionEdit<'a> {
-    /// `deny_if`, `approve_if` or `require`.
-    pub(crate) list: &'a str,
-    /// `0.1`: the predicate, and the condition in it; empty for a new one.
-    pub(crate) at: &'a str,
-    pub(crate) path: &'a str,
-    pub(crate) op: &'a str,
-    pub(crate) value: &'a str,
-    /// It is removed.
-    pub(crate) is_removed: bool,
-}
-
-/// Changes, adds or removes one condition of an entry.
-pub(crate) fn edit_condition(
+/// Sets the most and the window of one limit of an entry: of `limits` at this place, else its
+/// `rate_limit`.
+pub(crate) fn edit_amount(
     document: &str,
     (section, key): (&str, &str),
-    wanted: ConditionEdit<'_>,
+    at: &str,
+    max: &str,
+    window: &str,
 ) -> Result<String, NotEdited> {
-    let section = if section == "classes" { "classes" } else { "tools" };
-    let Some((list, _)) = LISTS.into_iter().find(|(list, _)| *list == wanted.list) else {
-        return Err(NotEdited::NotAMapping);
+    let json = tree(document);
+    let entry = json.at(section).at(key);
+    let own = match at.parse::<usize>() {
+        Ok(place) => (entry.at("limits").get(place), vec!["limits", at]),
+        Err(_) => (entry.get("rate_limit"), vec!["rate_limit"]),
     };
     let is_json = document.trim_start().starts_with('{');
-    let text = |value: &Value| if is_json { value.to_string() } else { flow_of(value) };
-    let now = [
-        ("path", Value::from(wanted.path)),
-        ("op", Value::from(wanted.op)),
-        ("value", read(wanted)),
-    ];
-    let Some((predicate, within)) = wanted.at.split_once('.') else {
-        let members = now.each_ref().map(|(name, value)| {
-            if is_json {
-                format!("\"{name}\": {}", text(value))
-            } else {
-                format!("{name}: {}", text(value))
-            }
-        });
-        let key_of_conditions = if is_json { "\"conditions\"" } else { "conditions" };
-        let item = format!("{{ {key_of_conditions}: [{{ {} }}] }}", members.join(", "));
-        return add_item(document, &[section, key, list], &item);
+    let (limit, place) = match own {
+        (Some(limit @ Value::Object(_)), place) => (limit, place),
+        (Some(_), _) => {
+            let limit = limit_text(max, window);
+            let limit = if is_json { limit } else { unquoted(&limit) };
+            return set_member(document, &[section, key, "rate_limit"], Some(&limit));
+        }
+        (None, _) => return edit(document, section, key, "limit", max, window),
     };
-    let (Ok(place), Ok(inner)) = (predicate.parse::<usize>(), within.parse::<usize>()) else {
-        return Err(NotEdited::NotAMapping);
-    };
-    let json: Value = document_json(document)
-        .and_then(|json| serde_json::from_str(&json).ok())
-        .unwrap_or_default();
-    let known = json.at(section).at(key).at(list).get(place);
-    let conditions = known.and_then(|it| it.at("conditions").as_array());
-    let before = conditions.and_then(|all| all.get(inner)).ok_or(NotEdited::NotAMapping)?;
-    if wanted.is_removed {
-        // Without conditions a predicate always holds, so it goes with its last one.
-        return if conditions.is_some_and(|all| all.len() > 1) {
-            remove_item(document, &[section, key, list, predicate, "conditions"], inner)
-        } else {
-            remove_item(document, &[section, key, list], place)
-        };
-    }
     let mut document = document.to_owned();
-    for (name, value) in &now {
-        if before.at(name) != value {
-            let path = [section, key, list, predicate, "conditions", within, name];
-            document = set_member(&document, &path, Some(&text(value)))?;
+    for (name, text) in [("max", max), ("window", window)] {
+        if shown(limit.at(name)) != text {
+            let is_number = Amount::parse(text).is_ok();
+            let value = if is_number { text.to_owned() } else { Value::from(text).to_string() };
+            let value = if is_json { value } else { unquoted(&value) };
+            let path = [&[section, key], place.as_slice(), &[name]].concat();
+            document = set_member(&document, &path, Some(&value))?;
         }
     }
     Ok(document)
 }
 
-/// The value of a condition: JSON, else text. Several of them are separated by commas.
-fn read(wanted: ConditionEdit<'_>) -> Value {
-    let one = |text: &str| {
-        let text = text.trim();
-        serde_json::from_str::<Value>(text).unwrap_or_else(|_| text.into())
-    };
-    match (wanted.op, one(wanted.value)) {
-        ("exists", Value::Bool(false)) => false.into(),
-        ("exists", _) => true.into(),
-        (_, Value::Array(all)) => Value::Array(all),
-        ("in" | "not_in" | "host_in", _) => wanted.value.split(',').map(one).collect(),
-        (_, other) => other,
+/// `"30/minute"`, with what is usual in place of what is no number and no window.
+fn limit_text(max: &str, window: &str) -> String {
+    let max = if Amount::parse(max).is_ok() { max } else { "30" };
+    let is_window = !window.is_empty() && window.chars().all(|c| c.is_ascii_alphanumeric());
+    format!("\"{max}/{}\"", if is_window { window } else { "minute" })
+}
+
+/// A number or a word as a field shows it.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
+}
+
+/// The document as a tree; null if it has none.
+pub(crate) fn tree(document: &str) -> Value {
+    let json = document_json(document);
+    json.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default()
 }
 
 fn flow<'a>(members: impl Iterator<Item = (&'a str, &'a str)>, is_json: bool) -> String {
@@ -193,9 +163,7 @@ pub(crate) fn with_rule(
 
 /// The document without shadow mode.
 pub(crate) fn enforced(document: &str) -> Result<String, NotEdited> {
-    let json: Value = document_json(document)
-        .and_then(|json| serde_json::from_str(&json).ok())
-        .unwrap_or_default();
+    let json = tree(document);
     let mut document = document.to_owned();
     for name in ["mode", "shadow_until"] {
         if json.get(name).is_some() {
@@ -205,9 +173,9 @@ pub(crate) fn enforced(document: &str) -> Result<String, NotEdited> {
     Ok(document)
 }
 
-/// Forms send lines that end with CR LF.
+/// Forms send lines that end with CR LF, and browsers know three ends of a line.
 pub(crate) fn normal_lines(text: &str) -> String {
-    text.replace("\r\n", "\n")
+    text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
 /// The document of the form, with the line ends and the last line of the stored one: browsers change
@@ -217,8 +185,15 @@ pub(crate) fn as_stored(sent: &str, stored: &str) -> String {
     if sent == normal_lines(stored) {
         return stored.to_owned();
     }
-    let is_windows = stored.contains("\r\n") && !stored.replace("\r\n", "").contains('\n');
-    if is_windows { sent.replace('\n', "\r\n") } else { sent }
+    let is_windows = stored.contains("\r\n") && !stored.replace("\r\n", "").contains(['\r', '\n']);
+    let is_old_mac = stored.contains('\r') && !stored.contains('\n');
+    if is_windows {
+        sent.replace('\n', "\r\n")
+    } else if is_old_mac {
+        sent.replace('\n', "\r")
+    } else {
+        sent
+    }
 }
 
 #[cfg(test)]
@@ -258,6 +233,13 @@ mod tests {
     }
 
     #[test]
+    fn limits_that_an_entry_has_stay() {
+        let source = DOCUMENT.replace("{} # ok", "{ approve: {}, rate_limit: 5/hour }");
+        let edited = edit(&source, "tools", "files/read", "limit", "30", "minute").unwrap();
+        assert_eq!(edited, source.replace("approve: {}, ", ""));
+    }
+
+    #[test]
     fn a_class_that_is_opened_is_named() {
         let edited = edit(DOCUMENT, "classes", "write", "limit", "30", "minute").unwrap();
         assert!(
@@ -279,28 +261,22 @@ mod tests {
         assert!(!edited.contains("action"), "{edited}");
     }
 
-    const CONDITIONS: &str = "version: \"1\"\ndefault: deny\ntools:\n  pay:\n    # the cap\n    deny_if: [{ conditions: [{ path: args.a, op: gt, value: 1 }], on_deny: no }] # strict\n";
-
-    fn condition<'a>(at: &'a str, op: &'a str, value: &'a str) -> ConditionEdit<'a> {
-        ConditionEdit { list: "deny_if", at, path: "args.a", op, value, is_removed: false }
-    }
-
     #[test]
-    fn a_condition_is_edited_in_place() {
-        let edited = |wanted| edit_condition(CONDITIONS, ("tools", "pay"), wanted);
-        let changed = edited(condition("0.0", "gte", "20")).unwrap();
-        let expected = CONDITIONS.replace("op: gt, value: 1 ", "op: gte, value: 20 ");
-        assert_eq!(changed, expected);
-        assert_eq!(edited(condition("0.0", "gt", "1")).unwrap(), CONDITIONS);
-        let added = edited(condition("", "in", "x, 2")).unwrap();
-        let item =
-            "on_deny: no }, { conditions: [{ path: args.a, op: in, value: [x, 2] }] }] # strict";
-        assert!(added.contains(item), "{added}");
-        let gone = ConditionEdit { is_removed: true, ..condition("0.0", "", "") };
-        let removed = edited(gone).unwrap();
-        assert!(!removed.contains("deny_if"), "{removed}");
-        assert!(edited(condition("7.0", "gt", "1")).is_err());
-        assert!(edited(ConditionEdit { list: "tests", ..condition("", "eq", "1") }).is_err());
+    fn an_amount_is_edited_where_it_is_written() {
+        let source = "version: \"1\"\ntools:\n  pay:\n    limits:\n      - { counter: n, window: 15m, max: 5 } # few\n      - { counter: sum, window: day, max: 100.50, increment_from: args.a }\n  get: { rate_limit: { max: 3, window: 60 } }\n  put: { rate_limit: 3/minute } # slow\n  ask: { approve: {}, rate_limit: 1/day }\n";
+        let cases = [
+            ("pay", "0", "6", "15m", "window: 15m, max: 5 }", "window: 15m, max: 6 }"),
+            ("pay", "0", "5", "hour", "window: 15m, max: 5 }", "window: hour, max: 5 }"),
+            ("pay", "1", "99.5", "day", "max: 100.50", "max: 99.5"),
+            ("get", "", "4", "60", "max: 3,", "max: 4,"),
+            ("put", "", "4", "hour", "rate_limit: 3/minute", "rate_limit: 4/hour"),
+            ("ask", "", "2", "day", "rate_limit: 1/day", "rate_limit: 2/day"),
+        ];
+        for (tool, at, max, window, from, to) in cases {
+            let edited = edit_amount(source, ("tools", tool), at, max, window).unwrap();
+            assert_eq!(edited, source.replace(from, to), "{tool} {at}");
+        }
+        assert_eq!(edit_amount(source, ("tools", "pay"), "0", "5", "15m").unwrap(), source);
     }
 
     #[test]
@@ -323,11 +299,14 @@ mod tests {
 
     #[test]
     fn a_document_that_was_not_edited_is_saved_to_the_byte() {
-        for stored in ["a: 1\n", "a: 1", "a: 1\r\nb: 2\r\n", "a: 1\n\n"] {
-            let sent = stored.replace("\r\n", "\n").replace('\n', "\r\n");
+        for stored in
+            ["a: 1\n", "a: 1", "a: 1\r\nb: 2\r\n", "a: 1\n\n", "a: 1\rb: 2\r", "a\r\nb\rc\n"]
+        {
+            let sent = normal_lines(stored).replace('\n', "\r\n");
             assert_eq!(as_stored(&sent, stored), stored);
         }
         assert_eq!(as_stored("a: 2\r\n", "a: 1\r\n"), "a: 2\r\n");
         assert_eq!(as_stored("a: 2\r\n", "a: 1\n"), "a: 2\n");
+        assert_eq!(as_stored("a: 2\r\n", "a: 1\r"), "a: 2\r");
     }
 }
