@@ -56,6 +56,23 @@ pub(crate) fn foreign(text: &str, most: usize) -> String {
     drawn.chars().take(most).chain(['…']).collect()
 }
 
+/// A word of a command line, quoted for a shell. Names come from strangers too, and people paste
+/// commands.
+pub(crate) fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    let drawn = draw(text);
+    if !drawn.is_empty() && drawn.chars().all(is_plain) {
+        return drawn.into_owned();
+    }
+    format!("'{}'", drawn.replace('\'', "'\\''"))
+}
+
+/// The same, where it could be taken for an option.
+pub(crate) fn operand(text: &str) -> String {
+    let word = shell_word(text);
+    if text.starts_with('-') { format!("-- {word}") } else { word }
+}
+
 /// JSON with line breaks and indentation between its tokens; the tokens stay as they are.
 pub(crate) fn laid_out(json: &str) -> String {
     let mut shown = String::with_capacity(json.len() * 2);
@@ -199,6 +216,22 @@ mod tests {
         assert_eq!(shown("`a` of b takes `c`"), "[a] of b takes [c]");
         assert_eq!(shown("one ` alone"), "one ` alone");
         assert_eq!(shown(""), "");
+    }
+
+    #[test]
+    fn words_of_a_command_line_are_quoted() {
+        let cases = [
+            ("read_file", "read_file"),
+            ("a b", "'a b'"),
+            ("", "''"),
+            ("x;id", "'x;id'"),
+            ("$(id)", "'$(id)'"),
+            ("it's", "'it'\\''s'"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(shell_word(text), expected, "{text}");
+        }
+        assert_eq!((operand("a b"), operand("--help")), ("'a b'".into(), "-- --help".into()));
     }
 
     #[test]

@@ -17,6 +17,17 @@ export async function findingDenials({ gate, browser }) {
   await page.getByRole("link", { name: "desk/run_script" }).first().click();
   await page.getByText("The call was refused; nothing was sent").waitFor();
   await page.getByText("/tools/desk~1run_script/action").first().waitFor();
+  // Rows are found by any text, and why a base is not visible is answered.
+  await page.goto("/audit");
+  await page.getByRole("searchbox").fill("RUN_SCRIPT");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/q=RUN_SCRIPT/);
+  const found = await page.locator("tbody tr").allTextContents();
+  check(found.length > 0 && found.every((it) => it.includes("run_script")), found.join("\n"));
+  await page.goto("/sessions");
+  await page.getByPlaceholder("Name of the base, or a session id").fill("trade");
+  await page.getByRole("button", { name: "Check" }).click();
+  await page.getByText("No program with a base “trade” is connected.").waitFor();
   // The audit is verified, and taken out as a file.
   await page.goto("/audit?kind=denied");
   await page.getByRole("button", { name: "Verify the audit" }).click();

@@ -103,7 +103,7 @@ export async function signIn(page, token) {
 export async function everyPage(gate) {
   const rows = await api(gate, "GET", "/audit?kind=intent&limit=1");
   const call = rows.items[0]?.call_id;
-  const pages = { overview: "/", approvals: "/approvals", servers: "/servers", tools: "/tools", tool: "/tools/desk/delete_note", policies: "/policies", policy: "/policies/desk-rules", grants: "/grants", people: "/people", sessions: "/sessions", audit: "/audit", catalogue: "/catalog" };
+  const pages = { overview: "/", approvals: "/approvals", servers: "/servers", tools: "/tools", tool: "/tools/desk/delete_note", policies: "/policies", policy: "/policies/desk-rules", grants: "/grants", people: "/people", sessions: "/sessions?base=trade&grant=laptop", audit: "/audit", catalogue: "/catalog" };
   if (gate.approval) Object.assign(pages, { approval: `/approvals/${gate.approval}`, review: "/tools/desk/read_note" });
   return call ? { ...pages, call: `/audit/${call}` } : pages;
 }

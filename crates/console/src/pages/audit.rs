@@ -1,13 +1,16 @@
 //! Audit: rows with filters, newest first; the story of one call.
 
 use askama::Template;
+use jiff::SignedDuration;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::assets;
 use crate::items::Row;
 use crate::look::Look as _;
+use crate::problem::Problem;
 use crate::shell::Shell;
-use crate::shown::{Moment, foreign, grouped};
+use crate::shown::{Moment, foreign, grouped, shell_word};
 use crate::visit::{List, Outcome, Visit, page, part};
 
 /// The filters of the page that the API has too.
@@ -19,12 +22,27 @@ const KINDS: [&str; 10] = [
 ];
 const DECISIONS: [&str; 6] = ["allow", "deny", "hide", "hold", "shadow_deny", "shadow_hold"];
 
+/// Ages that can be chosen.
+const AGES: [&str; 4] = ["15m", "1h", "24h", "7d"];
+/// How many rows a page shows.
+const SHOWN: usize = 100;
+/// How many rows a search reads at once, and at most for one page.
+const PAGE: usize = 1_000;
+const SEARCHED: usize = 10_000;
+
 #[derive(Template)]
 #[template(path = "audit.html")]
 struct Audit {
     s: Shell,
     assets: &'static str,
     rows: Vec<RowLine>,
+    /// The text that is searched for.
+    q: String,
+    /// How many of the newest rows were searched, if that was not enough to fill the page.
+    searched: usize,
+    ages: Vec<(&'static str, String)>,
+    since: String,
+    has_other_age: bool,
     filters: Vec<(&'static str, String)>,
     kinds: Vec<(&'static str, String)>,
     decisions: Vec<(&'static str, String)>,
@@ -90,11 +108,75 @@ pub(crate) fn line(s: &Shell, row: &Row) -> RowLine {
     }
 }
 
-/// The filters of a request, and `more`, as a query.
+/// The filters of a request, and `more`, as a query of the API.
 pub(crate) fn filters(visit: &Visit, more: &[(&str, &str)]) -> String {
-    let given = FILTERS.into_iter().filter_map(|name| Some((name, visit.query.some(name)?)));
-    let all = given.chain(more.iter().copied());
-    url::form_urlencoded::Serializer::new(String::new()).extend_pairs(all).finish()
+    let now = visit.console.admin.now();
+    let time =
+        |text: &str| age(text).map_or_else(|| text.to_owned(), |age| (now - age).to_string());
+    let given = FILTERS.into_iter().filter_map(|name| {
+        let value = visit.query.some(name)?;
+        let is_time = matches!(name, "since" | "until");
+        Some((name, if is_time { time(value) } else { value.to_owned() }))
+    });
+    let more = more.iter().map(|(name, value)| (*name, (*value).to_owned()));
+    encoded(given.chain(more))
+}
+
+fn encoded<'n>(pairs: impl Iterator<Item = (&'n str, String)>) -> String {
+    url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
+
+/// An age such as `15m`, `2h` or `7d`.
+fn age(text: &str) -> Option<SignedDuration> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let seconds = match unit {
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    Some(SignedDuration::from_secs(i64::from(number.parse::<u16>().ok()?) * seconds))
+}
+
+/// The rows of one page.
+struct Found {
+    rows: Vec<Row>,
+    /// Where the next page begins.
+    next: Option<String>,
+    searched: usize,
+}
+
+/// The newest rows that match the filters and hold this text, before the row `before`.
+async fn search(visit: &Visit, q: &str, before: &str) -> Result<Found, Problem> {
+    let (q, limit) = (q.to_lowercase(), if q.is_empty() { SHOWN } else { PAGE });
+    let mut found = Found { rows: Vec::new(), next: Some(before.to_owned()), searched: 0 };
+    while let Some(before) = found.next.take() {
+        let limit = limit.to_string();
+        let mut more = vec![("order", "newest"), ("limit", limit.as_str())];
+        if !before.is_empty() {
+            more.push(("before", &before));
+        }
+        let target = format!("/api/v1/audit?{}", filters(visit, &more));
+        let page: List<Box<RawValue>> = visit.get(&target).await?;
+        found.next = page.next;
+        for raw in page.items {
+            found.searched += 1;
+            if !q.is_empty() && !raw.get().to_lowercase().contains(&q) {
+                continue;
+            }
+            let row: Row = visit.read(raw.get().as_bytes())?;
+            let seq = row.seq;
+            found.rows.push(row);
+            if !q.is_empty() && found.rows.len() == SHOWN {
+                found.next = Some(seq.to_string());
+                return Ok(found);
+            }
+        }
+        if q.is_empty() || found.searched >= SEARCHED {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 /// The page of rows.
@@ -104,15 +186,16 @@ pub(crate) async fn show(visit: Visit) -> Outcome {
         .into_iter()
         .filter_map(|name| Some((name, visit.query.some(name)?.to_owned())))
         .collect();
-    let encode = |more: &[(&str, &str)]| filters(&visit, more);
-    let before = visit.query.text("before");
-    let mut more = vec![("order", "newest"), ("limit", "100")];
-    if !before.is_empty() {
-        more.push(("before", before));
-    }
-    let rows: List<Row> = visit.get(&format!("/api/v1/audit?{}", encode(&more))).await?;
-    let next = rows.next.as_deref().map(|next| format!("/audit?{}", encode(&[("before", next)])));
-    let flags = given.iter().map(|(name, value)| format!(" --{name} '{value}'"));
+    let (q, since) = (visit.query.text("q").to_owned(), visit.query.text("since"));
+    let found = search(&visit, &q, visit.query.text("before")).await?;
+    // Links keep what the person entered: an age stays one.
+    let link = |path: &str, name: &'static str, value: &str| {
+        let more = [("q", q.clone()), (name, value.to_owned())];
+        let pairs = given.iter().cloned().chain(more).filter(|(_, value)| !value.is_empty());
+        format!("{path}?{}", encoded(pairs))
+    };
+    let next = found.next.as_deref().map(|next| link("/audit", "before", next));
+    let flags = given.iter().map(|(name, value)| format!(" --{name} {}", shell_word(value)));
     let flags = flags.collect::<Vec<_>>().concat();
     let words = |prefix: &str, all: &[&'static str]| {
         let one =
@@ -121,7 +204,11 @@ pub(crate) async fn show(visit: Visit) -> Outcome {
     };
     page(&Audit {
         assets: &assets::VERSION,
-        rows: rows.items.iter().map(|row| line(&s, row)).collect(),
+        rows: found.rows.iter().map(|row| line(&s, row)).collect(),
+        searched: if q.is_empty() || next.is_none() { 0 } else { found.searched },
+        ages: AGES.map(|age| (age, s.tr(&format!("age-{age}")))).to_vec(),
+        since: since.to_owned(),
+        has_other_age: !since.is_empty() && !AGES.contains(&since),
         filters: ["grant", "tool", "server", "person", "code"]
             .into_iter()
             .map(|name| (name, visit.query.text(name).to_owned()))
@@ -131,10 +218,11 @@ pub(crate) async fn show(visit: Visit) -> Outcome {
         kind: visit.query.text("kind").to_owned(),
         decision: visit.query.text("decision").to_owned(),
         next,
-        is_filtered: !given.is_empty(),
+        is_filtered: !given.is_empty() || !q.is_empty(),
         cli: format!("toolgate audit list{flags}"),
-        as_csv: format!("/audit/export?{}", encode(&[("format", "csv")])),
-        as_jsonl: format!("/audit/export?{}", encode(&[("format", "jsonl")])),
+        as_csv: link("/audit/export", "format", "csv"),
+        as_jsonl: link("/audit/export", "format", "jsonl"),
+        q,
         export: format!("toolgate audit export -o csv{flags}"),
         s,
     })
@@ -210,6 +298,8 @@ fn step(s: &Shell, row: &Row) -> Step {
     let mut add = |key: &str, value: Option<String>| {
         lines.extend(value.map(|value| (s.tr(&format!("field-{key}")), foreign(&value, 2_000))));
     };
+    // Who answered or changed something; who called is among the facts above.
+    add("person", row.person.clone().filter(|_| matches!(row.kind.as_str(), "approval" | "admin")));
     add("rule", row.rule.clone());
     add("code", row.error_code.clone());
     add("outcome", row.outcome.clone());
@@ -255,5 +345,21 @@ fn json_text(value: &Value) -> Option<String> {
             Some(all.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "))
         }
         other => Some(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_a_number_and_a_unit() {
+        let cases = [("15m", Some(900)), ("24h", Some(86_400)), ("7d", Some(604_800))];
+        for (text, seconds) in cases {
+            assert_eq!(age(text), seconds.map(SignedDuration::from_secs), "{text}");
+        }
+        for text in ["", "m", "-1h", "7", "99999d", "1w", "2026-11-19T00:00:00Z", "ж"] {
+            assert_eq!(age(text), None, "{text}");
+        }
     }
 }

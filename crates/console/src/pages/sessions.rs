@@ -10,6 +10,10 @@ use crate::shell::Shell;
 use crate::shown::{duration, foreign};
 use crate::visit::{Outcome, Visit, page};
 
+mod why;
+
+use why::Why;
+
 #[derive(Template)]
 #[template(path = "sessions.html")]
 struct SessionsPage {
@@ -17,21 +21,23 @@ struct SessionsPage {
     assets: &'static str,
     sessions: Vec<SessionLine>,
     address: String,
+    why: Why,
 }
 
-struct SessionLine {
-    id: String,
-    base: String,
-    kind: String,
+/// A session in the list.
+pub(crate) struct SessionLine {
+    pub(crate) id: String,
+    pub(crate) base: String,
+    pub(crate) kind: String,
     host: String,
-    state: String,
+    pub(crate) state: String,
     state_text: String,
     tools: String,
     queued: String,
     in_flight: String,
     last: String,
     address: String,
-    is_conflict: bool,
+    pub(crate) is_conflict: bool,
 }
 
 /// The page.
@@ -64,9 +70,10 @@ pub(crate) async fn show(visit: Visit) -> Outcome {
             is_conflict: item.at("conflict").is_array(),
         }
     };
-    let sessions = items.iter().map(line).collect();
+    let sessions: Vec<SessionLine> = items.iter().map(line).collect();
+    let why = Why::of(&visit, &s, &items, &sessions).await?;
     let address = status.at("sessions").as_str().unwrap_or_default().to_owned();
-    page(&SessionsPage { s, assets: &assets::VERSION, sessions, address })
+    page(&SessionsPage { s, assets: &assets::VERSION, sessions, address, why })
 }
 
 fn first_text(item: &Value, keys: &[&str]) -> String {
