@@ -117,7 +117,7 @@ impl Shell {
         section: &'static str,
     ) -> Result<(Self, Value), Problem> {
         let status: Value = visit.get("/api/v1/status").await?;
-        let pending = visit.pending_approvals().await;
+        let pending = status.at("pending_approvals").as_u64().unwrap_or_default();
         let mut shell = Self::outside(visit.language, visit.theme, visit.here.clone());
         shell.section = section;
         shell.person = visit.who.name.to_string();
@@ -129,7 +129,7 @@ impl Shell {
         shell.mode = mode(&status);
         let in_shadow = status.at("shadow_policies").as_array().into_iter().flatten();
         shell.in_shadow = in_shadow.filter_map(|it| it.as_str().map(str::to_owned)).collect();
-        shell.pending = pending;
+        shell.pending = usize::try_from(pending).unwrap_or(usize::MAX);
         shell.frozen =
             freezes(&status).find(|it| it.at("all") == true).and_then(|it| string(it, "id"));
         shell.freezes = freezes(&status)

@@ -110,12 +110,6 @@ impl Visit {
         Ok(body.map_err(|_| Problem::Internal("an answer of the API broke off"))?.to_bytes())
     }
 
-    /// How many approvals wait for an answer; 0 if there is no such list.
-    pub(crate) async fn pending_approvals(&self) -> usize {
-        let pending = self.list::<Value>("/api/v1/approvals?state=pending").await;
-        pending.map(|items| items.len()).unwrap_or_default()
-    }
-
     /// A text.
     pub(crate) fn tr(&self, key: &str) -> String {
         self.language.text(key, &[])

@@ -1,9 +1,10 @@
 //! The console over HTTP: sign-in, its end, forms, headers, limits.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::api::{Api, admin_token};
 use crate::gate::Gate;
+use crate::run::Client;
 use crate::wire::{Reply, ask};
 
 /// A browser: the cookie and the CSRF token that it has.
@@ -234,6 +235,59 @@ fn what_the_console_changes_is_recorded_as_such() {
     let rows = Api::admin(&gate).get("audit?kind=admin&grant=laptop");
     let row = &rows["items"][0];
     assert_eq!([&row["person"], &row["via"]], ["admin", "console"], "{row}");
+}
+
+#[test]
+fn the_configuration_of_claude_desktop_starts_a_bridge_that_works() {
+    let gate = Gate::start("");
+    let browser = Browser::sign_in(&gate, &admin_token(&gate.home));
+    let form = format!("csrf={}&label=desktop&policy=recommended", browser.csrf());
+    let page = browser.post("/grants", &form, "").body.replace("&#34;", "\"");
+    let start = "{\n  \"mcpServers\": {\n    \"toolgate\": {\n      \"args\"";
+    let (_, entry) = page.split_once(start).unwrap();
+    let text = format!("{start}{entry}");
+    let mut values = serde_json::Deserializer::from_str(&text).into_iter::<Value>();
+    let entry = values.next().unwrap().unwrap()["mcpServers"]["toolgate"].take();
+    let words: Vec<&str> =
+        entry["args"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!((&entry["command"], words[0]), (&json!("toolgate"), "run"));
+    let mut client = Client::start_as(&gate.home, &words[1..], |command| {
+        command.env("TOOLGATE_TOKEN", entry["env"]["TOOLGATE_TOKEN"].as_str().unwrap());
+    });
+    let welcome = client.open();
+    assert_eq!(welcome["result"]["serverInfo"]["name"], "toolgate", "{welcome}");
+}
+
+#[test]
+fn a_new_sign_in_ends_that_of_the_same_browser() {
+    let gate = Gate::start("");
+    let token = admin_token(&gate.home);
+    let old = Browser::sign_in(&gate, &token);
+    let mut same = Browser { address: old.address.clone(), cookie: old.cookie.clone() };
+    let reply = same.post("/login", &format!("token={token}"), "");
+    same.keep(&reply);
+    assert_ne!(same.cookie, old.cookie);
+    assert!(same.is_signed_in() && !old.is_signed_in());
+}
+
+#[test]
+fn large_bodies_are_read_only_from_people_who_are_signed_in() {
+    let gate = Gate::start("");
+    let address = gate.admin();
+    // Heads alone are answered: nothing of the announced bodies is awaited.
+    for (path, status) in [("/login", 413), ("/preferences", 413), ("/policies/recommended", 401)] {
+        let head =
+            format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 9000000\r\n\r\n");
+        assert_eq!(ask(&address, &head).status, status, "{path}");
+    }
+}
+
+#[test]
+fn names_of_strangers_are_quoted_in_commands() {
+    let gate = Gate::start("");
+    let browser = Browser::sign_in(&gate, &admin_token(&gate.home));
+    let page = browser.get("/audit?tool=%27%3B+id+%23").body.replace("&#39;", "'");
+    assert!(page.contains(r"toolgate audit list --tool ''\''; id #'"), "{page}");
 }
 
 #[test]

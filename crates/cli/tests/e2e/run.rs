@@ -24,7 +24,7 @@ impl Client {
         Self::start_as(home, words, |_| {})
     }
 
-    fn start_as(home: &Home, words: &[&str], adapt: impl FnOnce(&mut Command)) -> Self {
+    pub(crate) fn start_as(home: &Home, words: &[&str], adapt: impl FnOnce(&mut Command)) -> Self {
         let mut command = home.command(&[&["run"], words].concat());
         command.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::inherit());
         adapt(&mut command);

@@ -11,7 +11,7 @@ use crate::look::Look as _;
 use crate::pages::token::NewToken;
 use crate::problem::Problem;
 use crate::shell::Shell;
-use crate::shown::{Moment, ago, foreign};
+use crate::shown::{Moment, ago, foreign, shell_word};
 use crate::visit::{Outcome, Visit, page, part};
 
 #[derive(Template)]
@@ -156,9 +156,7 @@ pub(crate) async fn create(visit: Visit) -> Outcome {
     if !groups.is_empty() {
         body.insert("groups".to_owned(), json!(groups));
     }
-    let label = form.text("label").to_owned();
-    let policy = form.some("policy").map(|it| format!(" --policy {it}")).unwrap_or_default();
-    let cli = format!("toolgate grant create {label}{policy}");
+    let cli = create_command(&visit);
     let sent = visit.send(&Method::POST, "/api/v1/grants", &Value::Object(body)).await;
     shown_once(&visit, sent, cli).await
 }
@@ -170,6 +168,18 @@ pub(crate) async fn rotate(visit: Visit) -> Outcome {
     let sent = visit.send(&Method::POST, &target, &Value::Null).await;
     let cli = format!("toolgate grant rotate {id}");
     shown_once(&visit, sent, cli).await
+}
+
+/// The same on the command line.
+fn create_command(visit: &Visit) -> String {
+    let form = &visit.form;
+    let flags = ["policy", "identity", "expires"].into_iter();
+    let flags =
+        flags.filter_map(|name| Some(format!(" --{name} {}", shell_word(form.some(name)?))));
+    let servers = form.all("servers").into_iter();
+    let servers = servers.map(|name| format!(" --server {}", shell_word(name)));
+    let flags = flags.chain(servers).collect::<String>();
+    format!("toolgate grant create {}{flags}", shell_word(form.text("label")))
 }
 
 async fn shown_once(visit: &Visit, sent: Result<Value, Problem>, cli: String) -> Outcome {

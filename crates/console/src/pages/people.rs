@@ -10,7 +10,7 @@ use crate::look::Look as _;
 use crate::pages::token::NewToken;
 use crate::problem::Problem;
 use crate::shell::Shell;
-use crate::shown::Moment;
+use crate::shown::{Moment, shell_word};
 use crate::visit::{Outcome, Visit, page, part};
 
 #[derive(Template)]
@@ -63,8 +63,12 @@ pub(crate) async fn create(visit: Visit) -> Outcome {
     if let (Some(end), Some(body)) = (form.some("expires"), body.as_object_mut()) {
         body.insert("expires".to_owned(), end.into());
     }
-    let flags = roles.iter().map(|role| format!(" --role {role}")).collect::<Vec<_>>().concat();
-    let cli = format!("toolgate person create {name}{flags}");
+    let flags = roles
+        .iter()
+        .map(|role| format!(" --role {}", shell_word(role)))
+        .collect::<Vec<_>>()
+        .concat();
+    let cli = format!("toolgate person create {}{flags}", shell_word(name));
     let sent = visit.send(&Method::POST, "/api/v1/people", &body).await;
     shown_once(&visit, sent, cli).await
 }

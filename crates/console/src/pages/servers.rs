@@ -10,7 +10,7 @@ use crate::items::{Server, Tool};
 use crate::look::Look as _;
 use crate::problem::Problem;
 use crate::shell::Shell;
-use crate::shown::foreign;
+use crate::shown::{foreign, shell_word};
 use crate::visit::{Outcome, Visit, page, part};
 
 #[derive(Template)]
@@ -39,6 +39,8 @@ struct Preview {
     name: String,
     entry: String,
     command: String,
+    /// The rest of the entry: environment, headers and the like; empty without any.
+    settings: String,
     cli: String,
     offered: Vec<Offered>,
     /// Why its tools are not known.
@@ -120,10 +122,7 @@ pub(crate) async fn add(visit: Visit) -> Outcome {
         return visit.ended(sent, "/servers", visit.trv("done-server-added", &name));
     }
     let command = shown_command(&entry);
-    let cli = match entry.get("url").and_then(Value::as_str) {
-        Some(url) => format!("toolgate server add {name} --url {url}"),
-        None => format!("toolgate server add {name} -- {command}"),
-    };
+    let (settings, cli) = (shown_settings(&entry), shown_cli(&name, &entry));
     let mut asked = entry.clone();
     asked.insert("name".to_owned(), name.clone().into());
     let looked = visit.send(&Method::POST, "/api/v1/look", &Value::Object(asked)).await;
@@ -135,7 +134,7 @@ pub(crate) async fn add(visit: Visit) -> Outcome {
     let offered = tools.map(|tool| Offered::of(&visit, tool)).collect();
     let failure = foreign(looked.at("message").as_str().unwrap_or_default(), 600);
     let entry = Value::Object(entry).to_string();
-    render(&visit, Some(Preview { name, entry, command, cli, offered, failure })).await
+    render(&visit, Some(Preview { name, entry, command, settings, cli, offered, failure })).await
 }
 
 impl Offered {
@@ -170,8 +169,7 @@ fn entry(visit: &Visit) -> Result<Map<String, Value>, &'static str> {
         return Err("servers-no-command");
     }
     if given.starts_with('{') {
-        // An entry of `mcpServers`, as a README shows it.
-        return serde_json::from_str(given).map_err(|_| "servers-bad-entry");
+        return pasted(given).ok_or("servers-bad-entry");
     }
     if given.starts_with("http://") || given.starts_with("https://") {
         entry.insert("url".to_owned(), given.into());
@@ -183,6 +181,45 @@ fn entry(visit: &Visit) -> Result<Map<String, Value>, &'static str> {
     Ok(entry)
 }
 
+/// An entry of `mcpServers`, or the whole of it with one entry, as a README shows it.
+fn pasted(text: &str) -> Option<Map<String, Value>> {
+    let given: Map<String, Value> = serde_json::from_str(text).ok()?;
+    let Some(Value::Object(servers)) = given.get("mcpServers").or_else(|| given.get("servers"))
+    else {
+        return Some(given);
+    };
+    let mut servers = servers.values();
+    match (servers.next(), servers.next()) {
+        (Some(Value::Object(entry)), None) => Some(entry.clone()),
+        _ => None,
+    }
+}
+
+/// What an entry has beside its command or URL: it changes what runs, too.
+fn shown_settings(entry: &Map<String, Value>) -> String {
+    let rest = entry.iter().filter(|(key, _)| !["command", "args", "url"].contains(&key.as_str()));
+    rest.map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join("\n")
+}
+
+/// The same on the command line.
+fn shown_cli(name: &str, entry: &Map<String, Value>) -> String {
+    let pairs = |key: &str, flag: &str| {
+        let members = entry.get(key).and_then(Value::as_object).into_iter().flatten();
+        let one = |(name, value): (&String, &Value)| {
+            let pair = format!("{name}={}", value.as_str().unwrap_or_default());
+            format!(" --{flag} {}", shell_word(&pair))
+        };
+        members.map(one).collect::<String>()
+    };
+    let flags = pairs("env", "env") + &pairs("headers", "header");
+    let (name, command) = (shell_word(name), shown_command(entry));
+    if entry.contains_key("url") {
+        format!("toolgate server add {name}{flags} --url {}", shell_word(&command))
+    } else {
+        format!("toolgate server add {name}{flags} -- {command}")
+    }
+}
+
 fn shown_command(entry: &Map<String, Value>) -> String {
     if let Some(url) = entry.get("url").and_then(Value::as_str) {
         return url.to_owned();
@@ -190,11 +227,7 @@ fn shown_command(entry: &Map<String, Value>) -> String {
     let program = entry.get("command").and_then(Value::as_str).unwrap_or_default();
     let args = entry.get("args").and_then(Value::as_array).into_iter().flatten();
     let args = args.filter_map(Value::as_str);
-    let quoted = |word: &str| {
-        let is_plain = !word.is_empty() && !word.contains([' ', '"', '\'', '\\']);
-        if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-    };
-    std::iter::once(program).chain(args).map(quoted).collect::<Vec<_>>().join(" ")
+    std::iter::once(program).chain(args).map(shell_word).collect::<Vec<_>>().join(" ")
 }
 
 /// The words of a command line, with single and double quotes; `None` if a quote is not closed.
@@ -253,6 +286,18 @@ mod tests {
         assert_eq!(words("npx -y  server").as_deref(), Some("npx|-y|server"));
         assert_eq!(words("a 'b c' \"d e\"f ''").as_deref(), Some("a|b c|d ef|"));
         assert_eq!(words("a 'b"), None);
+    }
+
+    #[test]
+    fn an_entry_of_a_readme_is_read_with_or_without_what_is_around_it() {
+        let entry = r#"{"command":"node","env":{"K":"env:K"}}"#;
+        for text in [entry.to_owned(), format!(r#"{{"mcpServers":{{"files":{entry}}}}}"#)] {
+            let read = pasted(&text).unwrap();
+            assert_eq!(shown_settings(&read), r#"env: {"K":"env:K"}"#);
+            assert_eq!(shown_cli("a", &read), "toolgate server add a --env K=env:K -- node");
+        }
+        assert!(pasted(r#"{"mcpServers":{"a":{},"b":{}}}"#).is_none());
+        assert!(pasted("{").is_none());
     }
 
     #[test]

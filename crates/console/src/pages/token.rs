@@ -55,7 +55,7 @@ impl NewToken {
             (
                 "Claude Desktop · claude_desktop_config.json",
                 json(
-                    serde_json::json!({"mcpServers": {"toolgate": {"command": "toolgate", "args": ["run", "--url", url], "env": {"TOOLGATE_TOKEN": token}}}}),
+                    serde_json::json!({"mcpServers": {"toolgate": {"command": "toolgate", "args": ["run", "--gateway", url, "--token", "env:TOOLGATE_TOKEN"], "env": {"TOOLGATE_TOKEN": token}}}}),
                 ),
             ),
         ];

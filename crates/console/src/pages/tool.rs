@@ -12,14 +12,14 @@ use crate::problem::Problem;
 use crate::recommended::shown_rule;
 use crate::risk_texts::{Risk, hazard, signal};
 use crate::shell::Shell;
-use crate::shown::{Piece, coded, foreign, marked, stems};
+use crate::shown::{Piece, coded, foreign, marked, shell_word, stems};
 use crate::visit::{Outcome, Visit, page, part};
 
 mod callers;
 mod review;
 mod try_it;
 
-use callers::{Caller, caller};
+use callers::{Caller, callers};
 use review::{Review, Reviewed};
 use try_it::{Parameter, Tried, parameters};
 
@@ -72,13 +72,17 @@ struct ToolPage {
     /// Policies to which the recommended rule can be applied: name and page of the draft.
     policies: Vec<(String, String)>,
     could_go_wrong: Vec<Piece>,
-    patterns: Vec<String>,
+    /// Attack patterns that apply: their anchor and name.
+    patterns: Vec<(String, String)>,
     callers: Vec<Caller>,
     calls: Vec<RowLine>,
     review: Option<Review>,
     grants: Vec<String>,
     tried: Option<Tried>,
     grant: String,
+    /// `SERVER/TOOL` and the call of *Try it*, for a shell.
+    cli_name: String,
+    cli_call: String,
 }
 
 /// The page.
@@ -97,10 +101,7 @@ async fn render(visit: &Visit, tried: Option<Tried>) -> Outcome {
     let rows: Vec<Row> = recent(visit, &server, &name).await?;
     let all: Vec<Grant> = visit.list("/api/v1/grants").await?;
     let valid: Vec<&Grant> = all.iter().filter(|grant| grant.revoked.is_none()).collect();
-    let mut callers = Vec::new();
-    for grant in &valid {
-        callers.extend(caller(visit, &s, grant, &server, &name).await?);
-    }
+    let callers = callers(visit, &s, &valid, (&server, &name)).await?;
     let mut grants: Vec<String> = valid.iter().map(|grant| grant.label.clone()).collect();
     if s.mode == "local" {
         grants.insert(0, "local".to_owned());
@@ -140,11 +141,17 @@ async fn render(visit: &Visit, tried: Option<Tried>) -> Outcome {
         hidden: detail.hidden,
         recommended: shown_rule(&server, &name, &detail.recommended),
         policies: policies.into_iter().map(|policy| apply(&policy.name, &server, &name)).collect(),
-        patterns: detail.attack_patterns.iter().map(|it| s.tr(&format!("attack-{it}"))).collect(),
+        patterns: detail
+            .attack_patterns
+            .iter()
+            .map(|it| (it.clone(), s.tr(&format!("attack-{it}"))))
+            .collect(),
         callers,
         calls: rows.iter().map(|row| line(&s, row)).collect(),
         review: Review::of(&s, &name, &detail.reviewed, &detail.class),
         grants,
+        cli_name: shell_word(&format!("{server}/{name}")),
+        cli_call: try_it::command(visit, &server, &name, tried.as_ref()),
         tried,
         grant: visit.form.text("grant").to_owned(),
         class: detail.class,

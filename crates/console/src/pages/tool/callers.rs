@@ -1,5 +1,7 @@
 //! Who may call a tool now, by which rule, and how much of each limit is used.
 
+use std::collections::HashMap;
+
 use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
@@ -33,21 +35,41 @@ pub(crate) struct Caller {
     pub(crate) limits: Vec<LimitLine>,
 }
 
-/// What a grant may do with the tool; `None` if it has no policy that can be explained.
-pub(crate) async fn caller(
+/// What each grant that reaches the tool may do with it.
+pub(crate) async fn callers(
+    visit: &Visit,
+    s: &Shell,
+    grants: &[&Grant],
+    (server, tool): (&str, &str),
+) -> Result<Vec<Caller>, Problem> {
+    let is_server = !matches!(server, "sessions" | "toolgate");
+    // Many grants share a policy.
+    let mut documents: HashMap<&str, String> = HashMap::new();
+    let mut all = Vec::new();
+    for grant in grants {
+        let reaches =
+            grant.servers.as_ref().is_none_or(|names| names.iter().any(|it| it == server));
+        if is_server && !reaches {
+            continue;
+        }
+        if let Some(policy) = grant.policy.as_deref().filter(|it| !documents.contains_key(it)) {
+            let text: PolicyText = visit.get(&format!("/api/v1/policies/{}", part(policy))).await?;
+            documents.insert(policy, text.document);
+        }
+        let document = grant.policy.as_deref().and_then(|policy| documents.get(policy));
+        all.push(caller(visit, s, grant, (server, tool), document.map(String::as_str)).await?);
+    }
+    Ok(all)
+}
+
+/// What a grant may do with the tool, by its policy with this document.
+async fn caller(
     visit: &Visit,
     s: &Shell,
     grant: &Grant,
-    server: &str,
-    tool: &str,
-) -> Result<Option<Caller>, Problem> {
-    let reaches = grant.servers.as_ref().is_none_or(|names| names.iter().any(|it| it == server));
-    let is_server = !matches!(server, "sessions" | "toolgate");
-    if is_server && !reaches {
-        return Ok(None);
-    }
-    let mut line = 0;
-    let mut in_shadow = false;
+    (server, tool): (&str, &str),
+    document: Option<&str>,
+) -> Result<Caller, Problem> {
     let (policy, explained) = match &grant.policy {
         None => (String::new(), None),
         Some(policy) => {
@@ -67,18 +89,15 @@ pub(crate) async fn caller(
     let effect = explained.as_ref().map_or("deny", |it| it.effect.as_str()).to_owned();
     let rule = explained.as_ref().map_or("(no policy)", |it| it.rule.as_str()).to_owned();
     let limits = explained.map(|it| it.limits).unwrap_or_default();
-    if !policy.is_empty() {
-        in_shadow = s.in_shadow.contains(&policy);
-        let text: PolicyText = visit.get(&format!("/api/v1/policies/{}", part(&policy))).await?;
-        line = line_of(&text.document, &rule);
-    }
+    let in_shadow = s.in_shadow.contains(&policy);
+    let line = document.map(|document| line_of(document, &rule)).unwrap_or_default();
     // Calls pass in shadow mode; what is shown is what would happen without it.
     let effect = match (in_shadow, effect.as_str()) {
         (true, "deny" | "hide") => "shadow_deny".to_owned(),
         (true, "hold") => "shadow_hold".to_owned(),
         _ => effect,
     };
-    Ok(Some(Caller {
+    Ok(Caller {
         label: grant.label.clone(),
         href: rule_href(&policy, &rule),
         policy,
@@ -91,5 +110,5 @@ pub(crate) async fn caller(
         effect,
         rule,
         limits: limits.iter().map(LimitUse::line).collect(),
-    }))
+    })
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{Detail, render};
 use crate::look::Look as _;
 use crate::problem::{Problem, said};
-use crate::shown::foreign;
+use crate::shown::{foreign, operand, shell_word};
 use crate::visit::{Outcome, Visit, part};
 
 /// One argument of the input schema.
@@ -25,6 +25,8 @@ pub(crate) struct Parameter {
 
 /// A call that was tried.
 pub(crate) struct Tried {
+    /// Its arguments; null if they are not valid.
+    arguments: Value,
     pub(crate) is_error: bool,
     pub(crate) verdict: String,
     pub(crate) request: String,
@@ -73,18 +75,27 @@ pub(crate) async fn call(visit: Visit) -> Outcome {
     let tried = match arguments(&visit, &detail.definition) {
         Err(NotJson(name)) => Tried::failed(visit.trv("try-not-json", &name)),
         Ok(arguments) => {
-            let body = json!({ "grant": visit.form.text("grant"), "arguments": arguments });
+            let body = json!({ "grant": visit.form.text("grant"), "arguments": &arguments });
             match visit.send(&Method::POST, &format!("/api/v1{path}/call"), &body).await {
-                Ok(messages) => Tried::of(&visit, &messages),
+                Ok(messages) => Tried { arguments, ..Tried::of(&visit, &messages) },
                 Err(Problem::Refused(fault)) if fault.status() == StatusCode::FORBIDDEN => {
                     return visit.ended(Err::<(), _>(fault.into()), &path, String::new());
                 }
-                Err(Problem::Refused(fault)) => Tried::failed(said(&fault)),
+                Err(Problem::Refused(fault)) => Tried { arguments, ..Tried::failed(said(&fault)) },
                 Err(other) => return Err(other),
             }
         }
     };
     render(&visit, Some(tried)).await
+}
+
+/// The same call on the command line; with placeholders before one was tried.
+pub(crate) fn command(visit: &Visit, server: &str, tool: &str, tried: Option<&Tried>) -> String {
+    let grant = visit.form.some("grant").map_or_else(|| "GRANT".to_owned(), shell_word);
+    let arguments = tried.map(|tried| &tried.arguments).filter(|it| it.is_object());
+    let arguments = arguments.map_or_else(|| "'{…}'".to_owned(), |it| shell_word(&it.to_string()));
+    let (server, tool) = (shell_word(server), operand(tool));
+    format!("toolgate tool call --as {grant} --server {server} {tool} {arguments}")
 }
 
 /// The argument whose field is not valid JSON.
@@ -122,7 +133,8 @@ fn choice(definition: &Value, name: &str, text: &str) -> Value {
 impl Tried {
     fn failed(text: String) -> Self {
         let (request, answer) = (String::new(), String::new());
-        Self { is_error: true, verdict: "error".to_owned(), request, answer, text }
+        let (verdict, arguments) = ("error".to_owned(), Value::Null);
+        Self { arguments, is_error: true, verdict, request, answer, text }
     }
 
     fn of(visit: &Visit, messages: &Value) -> Self {
@@ -142,6 +154,7 @@ impl Tried {
             message.clone_into(&mut text);
         }
         Self {
+            arguments: Value::Null,
             is_error,
             verdict,
             request: foreign(&format!("{:#}", messages.at("request")), 20_000),
