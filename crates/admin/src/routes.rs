@@ -154,6 +154,8 @@ routes! {
         [APPROVALS] [] 200 [List<approvals::ApprovalItem<'static>>] approvals::list;
     Get "/api/v1/approvals/standing" Viewer "Standing exceptions: similar calls that pass for a while"
         [PAGE] [] 200 [List<standing::StandingItem>] standing::list;
+    Get "/api/v1/approvals/standing/{id}" Viewer "One standing exception"
+        [&[]] [] 200 [standing::StandingItem] standing::get;
     Delete "/api/v1/approvals/standing/{id}" Approver "End a standing exception"
         [&[]] [] 204 [] standing::end;
     Get "/api/v1/approvals/{id}" Viewer "One approval: what was hashed, the grant's recent calls, limits, and what differs from the last approved call"

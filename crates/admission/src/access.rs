@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use jiff::Timestamp;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use toolgate_audit::{FactPath, Hash};
-use toolgate_policy::{Answerer, Call, Class, Exception, Kept, MayNotAnswer, Policy, is_listed};
+use toolgate_policy::{
+    Answerer, Call, Class, Exception, Kept, MayNotAnswer, Policy, Question, is_listed,
+};
 use toolgate_session::Reach;
 use toolgate_store::{Answer, StoredApproval};
 
@@ -222,13 +224,26 @@ impl Approvers {
         person: &str,
         now: Timestamp,
     ) -> Result<(), MayNotAnswer> {
-        let is_valid = |one: &&Approver| one.expires.is_none_or(|end| now < end);
-        let Some(one) = self.by_name.get(person).filter(is_valid) else {
-            return Err(MayNotAnswer::NotAsked(approval.question.asked()));
+        let question = &approval.question;
+        let has_expired = |one: &Approver| one.expires.is_some_and(|end| now >= end);
+        if self.by_name.get(person).is_some_and(has_expired) {
+            return Err(MayNotAnswer::NotAsked(question.asked()));
+        }
+        self.may_be_asked(question, person, approval.call.identity.as_deref())
+    }
+
+    /// The same about calls of a grant with this identity, as long as the person's token is valid.
+    pub fn may_be_asked(
+        &self,
+        question: &Question,
+        person: &str,
+        identity: Option<&str>,
+    ) -> Result<(), MayNotAnswer> {
+        let Some(one) = self.by_name.get(person) else {
+            return Err(MayNotAnswer::NotAsked(question.asked()));
         };
         let who = Answerer { name: person, groups: &one.groups };
-        let identity = approval.call.identity.as_deref();
-        approval.question.may_answer(who, identity, self.four_eyes, self.people)
+        question.may_answer(who, identity, self.four_eyes, self.people)
     }
 
     /// Whether an answer still counts.

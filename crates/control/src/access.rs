@@ -75,9 +75,11 @@ pub(crate) fn exceptions(
             id: one.id.to_string(),
             grant: one.grant.to_string(),
             server: one.server.to_string(),
+            session: one.session_id.as_deref().unwrap_or_default().to_owned(),
             tool: one.tool.to_string(),
             fingerprint: one.fingerprint.map(|hash| hash.0.to_vec()).unwrap_or_default(),
             policy_hash: one.policy_hash.map(|hash| hash.to_string()).unwrap_or_default(),
+            question: one.question.clone(),
             expires: person.expires.map_or(one.expires, |end| one.expires.min(end)),
         };
         let exception = Arc::new(Exception::plain(facts));
@@ -96,10 +98,12 @@ pub(crate) fn void_exceptions<'s>(
     elsewhere: &str,
 ) -> Vec<(&'s StandingException, &'static str)> {
     let why = |one: &StandingException| {
-        if !access.approvers.by_name.contains_key(&one.person) {
+        let grant = access.of_label(&one.grant);
+        let identity = grant.and_then(|grant| grant.identity.as_deref());
+        if access.approvers.may_be_asked(&one.question, &one.person, identity).is_err() {
             return Some("its person may not answer approvals any more");
         }
-        match access.of_label(&one.grant) {
+        match grant {
             _ if *one.grant == *elsewhere => None,
             None => Some("its grant has ended"),
             Some(grant) => {

@@ -166,6 +166,16 @@ impl Question {
         }
     }
 
+    /// Whether the people who have answered this were enough for `hold`, too: as many of them are
+    /// asked for, and each group that could answer here can answer there.
+    pub(crate) fn covers(&self, hold: &Hold) -> bool {
+        let may_answer = |group: &String| hold.approvers.contains(group);
+        let of_groups = !self.approvers.is_empty() && self.approvers.iter().all(may_answer);
+        !hold.no_common_group
+            && hold.people <= self.people.max(1)
+            && (hold.approvers.is_empty() || of_groups)
+    }
+
     /// Whether the user of the agent may answer.
     pub fn asks_requester(&self) -> bool {
         self.approvers.iter().any(|group| group == REQUESTER)

@@ -6,7 +6,7 @@ use std::{fmt, sync::Arc};
 use jiff::Timestamp;
 
 use crate::{
-    Amount, Code, Known, Period, Problem,
+    Amount, Code, Known, Period, Problem, Question,
     lower::{self, Reader},
     model::Test,
     problem::Findings,
@@ -147,12 +147,16 @@ pub struct Exception {
     pub grant: String,
     /// The server of its tool.
     pub server: String,
+    /// The session called, for session tools; otherwise empty.
+    pub session: String,
     /// The tool.
     pub tool: String,
     /// Fingerprint of the definition it was given for.
     pub fingerprint: Vec<u8>,
     /// Hash of the policy it was given under; it ends when the hash changes.
     pub policy_hash: String,
+    /// What the rules asked of those who gave it: it lifts no hold that asks for more.
+    pub question: Question,
     /// When it ends.
     pub expires: Timestamp,
     pub(crate) constraints: Vec<Test>,
@@ -167,12 +171,16 @@ pub struct ExceptionFacts {
     pub grant: String,
     /// See [`Exception::server`].
     pub server: String,
+    /// See [`Exception::session`].
+    pub session: String,
     /// See [`Exception::tool`].
     pub tool: String,
     /// See [`Exception::fingerprint`].
     pub fingerprint: Vec<u8>,
     /// See [`Exception::policy_hash`].
     pub policy_hash: String,
+    /// See [`Exception::question`].
+    pub question: Question,
     /// See [`Exception::expires`].
     pub expires: Timestamp,
 }
@@ -180,9 +188,7 @@ pub struct ExceptionFacts {
 impl Exception {
     /// Without conditions on arguments.
     pub fn plain(facts: ExceptionFacts) -> Self {
-        let ExceptionFacts { id, grant, server, tool, fingerprint, policy_hash, expires } = facts;
-        let constraints = Vec::new();
-        Self { id, grant, server, tool, fingerprint, policy_hash, expires, constraints }
+        Self::with(facts, Vec::new())
     }
 
     /// Parses the constraints, a JSON or YAML list of conditions that must all hold.
@@ -198,7 +204,21 @@ impl Exception {
             let problems = findings.finish();
             return Err(problems.into_iter().filter(|p| p.code != Code::ClientName).collect());
         }
-        let ExceptionFacts { id, grant, server, tool, fingerprint, policy_hash, expires } = facts;
-        Ok(Self { id, grant, server, tool, fingerprint, policy_hash, expires, constraints })
+        Ok(Self::with(facts, constraints))
+    }
+
+    fn with(facts: ExceptionFacts, constraints: Vec<Test>) -> Self {
+        Self {
+            id: facts.id,
+            grant: facts.grant,
+            server: facts.server,
+            session: facts.session,
+            tool: facts.tool,
+            fingerprint: facts.fingerprint,
+            policy_hash: facts.policy_hash,
+            question: facts.question,
+            expires: facts.expires,
+            constraints,
+        }
     }
 }

@@ -1,1 +1,1 @@
-SELECT count(*), ifnull(sum(size), 0) FROM approval WHERE state = 'pending' AND grant_label = ?1
+SELECT count, bytes FROM pending WHERE grant_label = ?1

@@ -105,7 +105,7 @@ pub(crate) fn expired(
 pub(crate) fn pending_of(connection: &Connection, grant: &str) -> Result<(u64, u64), StoreError> {
     let mut statement = connection.prepare_cached(sql::APPROVAL_PENDING_OF).or_store_error()?;
     let found = statement.query_row([grant], |row| Ok((row.get(0)?, row.get(1)?)));
-    let (count, bytes): (i64, i64) = found.or_store_error()?;
+    let (count, bytes): (i64, i64) = found.optional().or_store_error()?.unwrap_or_default();
     Ok((u64::try_from(count).unwrap_or_default(), u64::try_from(bytes).unwrap_or_default()))
 }
 
@@ -193,7 +193,8 @@ pub(crate) fn except(
 ) -> Result<usize, StoreError> {
     let (fingerprint, policy_hash) =
         (one.fingerprint.map(|hash| hash.0), one.policy_hash.map(|hash| hash.0));
-    let values: [&dyn ToSql; 12] = [
+    let question = serde_json::to_string(&one.question).map_err(|_| damaged("exception"))?;
+    let values: [&dyn ToSql; 14] = [
         &one.id,
         &one.approval,
         &one.grant,
@@ -206,6 +207,8 @@ pub(crate) fn except(
         &one.reason,
         &micros(one.created),
         &micros(one.expires),
+        &one.session_id,
+        &question,
     ];
     execute(connection, sql::STANDING_PUT, &values)
 }
@@ -237,6 +240,8 @@ fn exception(row: &Row<'_>) -> Option<StandingException> {
         reason: row.get(9).ok()?,
         created: timestamp(row.get(10).ok()?)?,
         expires: timestamp(row.get(11).ok()?)?,
+        session_id: row.get(12).ok()?,
+        question: serde_json::from_str(row.get_ref(13).ok()?.as_str().ok()?).ok()?,
     })
 }
 

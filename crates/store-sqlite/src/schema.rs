@@ -17,12 +17,13 @@ use crate::{
 };
 
 /// Each migration makes the next version; they are never edited once released.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("../sql/migrations/0001_first.sql"),
     include_str!("../sql/migrations/0002_less_for_each_call.sql"),
     include_str!("../sql/migrations/0003_tasks.sql"),
     include_str!("../sql/migrations/0004_filters.sql"),
     include_str!("../sql/migrations/0005_approvals.sql"),
+    include_str!("../sql/migrations/0006_standing.sql"),
 ];
 
 /// The schema version of this program.

@@ -93,6 +93,8 @@ pub struct StandingException {
     pub grant: Arc<str>,
     /// The server of its tool.
     pub server: Arc<str>,
+    /// The session called, for session tools.
+    pub session_id: Option<Arc<str>>,
     /// The tool.
     pub tool: Arc<str>,
     /// Fingerprint of the definition it was given for.
@@ -101,6 +103,8 @@ pub struct StandingException {
     pub policy_hash: Option<Hash>,
     /// What the arguments must be, as JSON (`toolgate_policy::Kept`).
     pub kept: Arc<str>,
+    /// What the rules asked of those who gave it: it lifts no hold that asks for more.
+    pub question: Question,
     /// The person who gave it.
     pub person: Arc<str>,
     /// Why.
@@ -233,6 +237,7 @@ impl StandingException {
         Draft {
             grant: Some(Arc::clone(&self.grant)),
             server: Some(Arc::clone(&self.server)),
+            session_id: self.session_id.clone(),
             tool: Some(Arc::clone(&self.tool)),
             fingerprint: self.fingerprint,
             policy_hash: self.policy_hash,

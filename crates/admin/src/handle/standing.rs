@@ -14,7 +14,7 @@ use toolgate_store::{Change, StandingException, StoredApproval};
 use super::grants::id;
 use crate::api::Ask;
 use crate::fault::Fault;
-use crate::reply::{Answer, done, page};
+use crate::reply::{Answer, done, ok, page};
 
 /// The longest time for which similar calls pass.
 const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -46,6 +46,8 @@ pub(crate) struct StandingItem {
     grant: Arc<str>,
     /// The server of the tool.
     server: Arc<str>,
+    /// The session called, for session tools.
+    session_id: Option<Arc<str>>,
     /// The tool.
     tool: Arc<str>,
     /// Fingerprint of the definition.
@@ -54,6 +56,10 @@ pub(crate) struct StandingItem {
     policy_hash: Option<String>,
     /// The paths at which arguments must be equal; empty means all arguments.
     keep: Vec<String>,
+    /// The groups that were asked; it lifts no hold that asks others. Every approver if empty.
+    approvers: Vec<String>,
+    /// How many people were asked; it lifts no hold that asks more.
+    people: u32,
     /// The person who gave it.
     person: Arc<str>,
     /// Why.
@@ -70,15 +76,23 @@ pub(crate) async fn list(ask: Ask) -> Answer {
     page(live.map(StandingItem::of).collect(), &ask.query)
 }
 
+pub(crate) async fn get(ask: Ask) -> Answer {
+    ok(&StandingItem::of(&find(&ask).await?))
+}
+
 pub(crate) async fn end(ask: Ask) -> Answer {
-    let snapshot = ask.admin.store().snapshot().await?;
-    let found = snapshot.exceptions.iter().find(|one| *one.id == *ask.param("id"));
-    let unknown =
-        || Fault::not_found(format!("there is no standing exception `{}`", ask.param("id")));
-    let one = found.ok_or_else(unknown)?;
-    let row = row(&ask, one, "ended a standing exception");
+    let one = find(&ask).await?;
+    let row = row(&ask, &one, "ended a standing exception");
     ask.change(Change::EndException(Arc::clone(&one.id)), row).await?;
     done()
+}
+
+/// The exception of the path.
+async fn find(ask: &Ask) -> Result<StandingException, Fault> {
+    let (now, id, snapshot) = (ask.admin.now(), ask.param("id"), ask.admin.store().snapshot());
+    let mut all = snapshot.await?.exceptions.into_iter();
+    let found = all.find(|one| *one.id == *id && one.expires > now);
+    found.ok_or_else(|| Fault::not_found(format!("there is no standing exception `{id}`")))
 }
 
 /// The exception for calls that are similar to an approved one.
@@ -108,10 +122,12 @@ pub(super) fn new(
         approval: Arc::clone(&approval.id),
         grant: Arc::clone(&call.grant),
         server: Arc::clone(&call.server),
+        session_id: call.session_id.clone(),
         tool: Arc::clone(&call.tool),
         fingerprint: call.fingerprint,
         policy_hash: call.policy_hash,
         kept: kept.into(),
+        question: approval.question.clone(),
         person: Arc::clone(&ask.who.name),
         reason: reason.map(Into::into),
         created: now,
@@ -145,10 +161,13 @@ impl StandingItem {
             approval: Arc::clone(&one.approval),
             grant: Arc::clone(&one.grant),
             server: Arc::clone(&one.server),
+            session_id: one.session_id.clone(),
             tool: Arc::clone(&one.tool),
             fingerprint: one.fingerprint.map(|hash| hash.to_string()),
             policy_hash: one.policy_hash.map(|hash| hash.to_string()),
             keep,
+            approvers: one.question.approvers.clone(),
+            people: one.question.people,
             person: Arc::clone(&one.person),
             reason: one.reason.clone(),
             created: one.created.to_string(),

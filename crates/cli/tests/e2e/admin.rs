@@ -105,6 +105,7 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("GET", "openapi.json", "viewer"),
     ("GET", "approvals", "viewer"),
     ("GET", "approvals/standing", "viewer"),
+    ("GET", "approvals/standing/{id}", "viewer"),
     ("DELETE", "approvals/standing/{id}", "approver"),
     ("GET", "approvals/{id}", "viewer"),
     ("POST", "approvals/{id}/approve", "approver"),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::argument_digest;
+use crate::{Window, argument_digest};
 
 fn binding() -> Binding<'static> {
     Binding {
@@ -84,6 +84,39 @@ fn only_those_who_are_asked_may_answer() {
     }
     let no_common_group = Question { no_common_group: true, ..question(&[]) };
     assert_eq!(no_common_group.may_answer(admin, None, off, 1), Err(MayNotAnswer::NoCommonGroup));
+}
+
+/// What was asked of those who let similar calls pass, and what a hold of such a call asks.
+#[test]
+fn an_exception_covers_no_hold_that_asks_for_more() {
+    let asks = |approvers: &[&str], people| Hold {
+        rule: "/tools/pay/approve".into(),
+        wait: None,
+        expires: Window::seconds(60).unwrap(),
+        approvers: approvers.iter().map(ToString::to_string).collect(),
+        no_common_group: false,
+        people,
+        note: None,
+    };
+    // approvers and people of before, approvers and people of now -> covered
+    let cases = [
+        (&[][..], 1, &[][..], 1, true),
+        (&[], 1, &[], 2, false),
+        (&[], 2, &[], 1, true),
+        (&[], 1, &["ops"], 1, false),
+        (&["ops"], 1, &[], 1, true),
+        (&["ops"], 1, &["ops"], 1, true),
+        (&["ops"], 1, &["heads"], 1, false),
+        (&["ops"], 1, &["ops", "heads"], 1, true),
+        (&["ops", "heads"], 1, &["heads"], 1, false),
+        (&["ops"], 1, &["ops"], 2, false),
+    ];
+    for (before, answered, now, people, covered) in cases {
+        let given = Question::of(&asks(before, answered));
+        let what = format!("{before:?} {answered}, {now:?} {people}");
+        assert_eq!(given.covers(&asks(now, people)), covered, "{what}");
+        assert!(!given.covers(&Hold { no_common_group: true, ..asks(now, people) }), "{what}");
+    }
 }
 
 #[test]

@@ -235,8 +235,11 @@ impl Engine<'_, '_, '_> {
         }
     }
 
+    /// The exception that lifts these holds: of the same call but for its arguments, and given by
+    /// those whom these holds ask, too.
     fn exception(&self) -> Option<String> {
         let call = self.call;
+        let asks = say::merge_holds(&self.holds);
         let facts = std::cell::OnceCell::new();
         let holds = |test: &Test| {
             let facts = facts.get_or_init(|| Facts::new(call));
@@ -245,10 +248,12 @@ impl Engine<'_, '_, '_> {
         let covers = |exception: &&Arc<crate::Exception>| {
             exception.grant == call.grant
                 && exception.server == call.server
+                && exception.session == call.target
                 && exception.tool == call.tool
                 && exception.fingerprint == call.fingerprint
                 && exception.policy_hash == self.policy.hash
                 && self.now < exception.expires
+                && asks.as_ref().is_none_or(|asks| exception.question.covers(asks))
                 && exception.constraints.iter().all(&holds)
         };
         self.usage.exceptions().iter().find(covers).map(|exception| exception.id.clone())

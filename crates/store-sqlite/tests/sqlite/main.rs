@@ -8,6 +8,7 @@ mod fixture;
 mod folder;
 mod kill;
 mod open;
+mod pending;
 mod processes;
 mod tamper;
 mod tamperer;

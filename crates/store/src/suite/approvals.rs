@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use toolgate_audit::{Draft, Effect, Outcome, RowKind};
-use toolgate_policy::ApprovalState;
+use toolgate_policy::{ApprovalState, Question};
 
 use super::{StoreFixture, TestAgent, all_rows, assert_whole, at, calls::end, wait};
 use crate::{
     AdmitOutcome, Admitted, Answer, ApprovalQuery, Change, ChangeError, LISTED_BYTES,
-    PendingApprovals, StandingException, Store, StoredApproval,
+    MAX_PENDING_BYTES, PendingApprovals, StandingException, Store, StoredApproval,
 };
 
 fn held(agent: &TestAgent, tool: &str, now: i64) -> StoredApproval {
@@ -215,7 +215,7 @@ pub fn limits_and_repeats_meet_approvals(fixture: &dyn StoreFixture) {
 pub fn concurrent_redeemers_get_one_call(fixture: &dyn StoreFixture) {
     const REDEEMERS: usize = 64;
     let store = fixture.open(at(0));
-    for trial in 1..=20 {
+    for trial in 1..=100 {
         let agent = TestAgent::new(&store, &format!("a{trial}"));
         let approval = held(&agent, "ask", trial);
         answer(&*store, &approval.id, "duty", true, trial).unwrap();
@@ -256,6 +256,30 @@ pub fn lists_of_large_arguments_end_early(fixture: &dyn StoreFixture) {
     let after = first.last().map(|last| (last.created, Arc::clone(&last.id)));
     let rest = wait(store.approvals(ApprovalQuery { after, ..query.clone() })).unwrap();
     assert_eq!((rest.len(), query.may_continue(&rest)), (1, false));
+}
+
+/// Pending approvals of one grant keep a limited number of bytes; one that is answered makes room.
+pub fn pending_approvals_of_a_grant_are_bounded(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
+    let (agent, other) = (TestAgent::new(&store, "a"), TestAgent::new(&store, "b"));
+    let half = usize::try_from(MAX_PENDING_BYTES / 2).unwrap();
+    let ask = |agent: &TestAgent, n: u32, bytes: usize| {
+        let mut request = agent.request("ask", &format!(r#"{{"n":{n}}}"#), at(1));
+        // The store takes them for what they are said to be.
+        request.hold.as_mut().unwrap().arguments = "x".repeat(bytes).into();
+        match wait(store.admit(request)).unwrap() {
+            AdmitOutcome::Held(_, Some(held)) => Some(held.id),
+            AdmitOutcome::Refused(_) => None,
+            other => panic!("{other:?}"),
+        }
+    };
+    let first = ask(&agent, 1, half).unwrap();
+    assert!(ask(&agent, 2, half).is_some() && ask(&agent, 3, 1).is_none());
+    assert_eq!(ask(&agent, 1, half), Some(Arc::clone(&first)), "it is there already");
+    assert!(ask(&other, 3, 1).is_some(), "another grant has room");
+    answer(&*store, &first, "duty", true, 2).unwrap();
+    assert!(ask(&agent, 3, 1).is_some());
+    assert_whole(&*store);
 }
 
 /// Approvals are listed in order and page by page, and so are notices that are due.
@@ -316,10 +340,12 @@ pub fn standing_exceptions_are_setup(fixture: &dyn StoreFixture) {
         approval: "apr_1".into(),
         grant: "a".into(),
         server: "work".into(),
+        session_id: Some("u1".into()),
         tool: "ask".into(),
         fingerprint: None,
         policy_hash: None,
         kept: "{}".into(),
+        question: Question { approvers: vec!["ops".to_owned()], people: 2, ..Question::default() },
         person: "duty".into(),
         reason: None,
         created: at(1),

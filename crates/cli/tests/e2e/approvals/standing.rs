@@ -3,10 +3,11 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{Desk, code};
+use super::{Desk, calling, code};
 use crate::agent::Agent;
 use crate::api::Api;
 use crate::gate::eventually;
+use crate::program::{Card, Program};
 
 const POLICY: &str = "version: '1'\ndefault: allow\ntools: { pid: { approve: { wait: 0s } } }\n";
 const OTHER: &str = "version: '1'\ndefault: allow\n\
@@ -77,6 +78,67 @@ fn an_exception_ends_with_its_person() {
     assert_eq!(calls(&agent, 2), "approval_required");
     recorded(&desk, "ended a standing exception: its person may not answer approvals any more");
     assert_eq!(standing(&desk), [Value::Null; 0]);
+}
+
+/// Those who let similar calls pass could have answered each of them.
+#[test]
+fn an_exception_lifts_no_hold_that_asks_others() {
+    const ASKING: &str = "version: '1'\ndefault: allow\ntools:\n  pid:\n    \
+        approve: { wait: 0s, approvers: [ops, heads] }\n    approve_if:\n      \
+        - { conditions: [{ path: args.n, op: gt, value: 9 }], approvers: [heads], wait: 0s }\n      \
+        - { conditions: [{ path: args.n, op: gt, value: 99 }], people: 2, wait: 0s }\n";
+    let desk = Desk::new("");
+    let agent = agent(&desk);
+    desk.api().expect(200, "PUT", "policies/stored", ASKING);
+    let (ops, head) = (desk.person("boss", r#"["ops"]"#), desk.person("head", r#"["heads"]"#));
+    except(&agent, &ops, "1h");
+    let standing = standing(&desk).remove(0);
+    assert_eq!(
+        (&standing["approvers"], &standing["people"]),
+        (&json!(["ops", "heads"]), &json!(1))
+    );
+    let one = format!("approvals/standing/{}", standing["id"].as_str().unwrap());
+    assert_eq!(desk.api().get(&one), standing);
+    let ends = [9, 10, 100].map(|n| calls(&agent, n));
+    assert_eq!(ends, ["sent", "approval_required", "approval_required"]);
+    // One by the group that the stricter rule asks lifts its holds, too.
+    let held = agent.call("pid", &json!({"to": "a", "n": 10}));
+    let id = held["_meta"]["approval_id"].as_str().unwrap();
+    let body = json!({"similar": {"for": "1h", "keep": ["args.to"]}}).to_string();
+    ops.expect(403, "POST", &format!("approvals/{id}/approve"), &body);
+    head.expect(200, "POST", &format!("approvals/{id}/approve"), &body);
+    let ends = [11, 12, 100].map(|n| calls(&agent, n));
+    assert_eq!(ends, ["sent", "sent", "approval_required"]);
+    desk.api().expect(204, "DELETE", &one, "");
+    desk.api().expect(404, "GET", &one, "");
+}
+
+/// What was let pass in one session is held in another.
+#[test]
+fn an_exception_belongs_to_one_session() {
+    let desk = Desk::new("");
+    let mut programs =
+        ["u1", "u2"].map(|uid| Program::register(&desk.gate, &Card::new(uid, "ask")));
+    let call = |session: &str, n| {
+        let arguments = json!({"session_id": session, "to": "a", "n": n});
+        calling(desk.agent("/mcp/sessions"), "ask", arguments)
+    };
+    let first = call("u1", 1);
+    let id = desk.pending()["id"].as_str().unwrap().to_owned();
+    let similar = json!({"similar": {"for": "1h", "keep": ["args.to"]}}).to_string();
+    desk.api().expect(200, "POST", &format!("approvals/{id}/approve"), &similar);
+    programs[0].serve("yes");
+    assert_eq!(code(&first.join().unwrap()), "sent");
+    assert_eq!(standing(&desk)[0]["session_id"], "u1");
+    let second = call("u1", 2);
+    programs[0].serve("yes");
+    assert_eq!(code(&second.join().unwrap()), "sent");
+    let other = call("u2", 3);
+    let approval = desk.pending();
+    assert_eq!(approval["session_id"], "u2");
+    desk.answer(&approval, "approve", "");
+    programs[1].serve("yes");
+    assert_eq!(code(&other.join().unwrap()), "sent");
 }
 
 #[test]

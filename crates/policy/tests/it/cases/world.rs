@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolgate_policy::{
     Approval, Call, Class, Effect, Exception, ExceptionFacts, Identity, Known, KnownTool, Ledger,
-    Ownership, Policy, Receipt, SessionFacts, Verdict, Window, Yielded, decide, explain, is_hidden,
+    Ownership, Policy, Question, Receipt, SessionFacts, Verdict, Window, Yielded, decide, explain,
+    is_hidden,
 };
 
 #[derive(Debug, Deserialize)]
@@ -343,9 +344,11 @@ impl<'p> World<'p> {
             id: "e1".to_owned(),
             grant: "laptop".to_owned(),
             server: call.server.to_owned(),
+            session: call.target.to_owned(),
             tool: "pay".to_owned(),
             fingerprint: b"f1".to_vec(),
             policy_hash: self.policy.hash().to_owned(),
+            question: Question { people: 1, ..Question::default() },
             expires: self.now + SignedDuration::from_hours(1),
         };
         let exception = Exception::new(facts, constraints).map_err(|e| format!("{e:?}"))?;
