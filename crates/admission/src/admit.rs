@@ -292,7 +292,16 @@ impl Admission {
         let call_id = context.call_id;
         for _ in 0..MAX_ATTEMPTS {
             let access = self.access.load_full();
+            let token = context.sender.grant.token;
             let context = context.under(&access);
+            // A held call is decided long after its token was checked.
+            let grant = &context.sender.grant;
+            let is_replaced = grant.policy.is_some() && grant.token != token;
+            if round == RoundKind::First && (is_replaced || grant.has_expired(self.now())) {
+                let refused = Refused::token_not_valid(call_id);
+                self.record_denial(&context, &refused).await?;
+                return Err(refused.into());
+            }
             if let Some(what) = context.frozen(&access) {
                 let refused = Refused::frozen(call_id, &what);
                 self.record_denial(&context, &refused).await?;

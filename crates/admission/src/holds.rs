@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_policy::ApprovalState;
 use toolgate_store::{Store, StoredApproval};
 
+use crate::hold_room::{HoldRoom, Place};
 use crate::multi_round::{self, Rounds, Step};
 use crate::user_question::{UserAnswer, UserQuestion};
 
@@ -47,6 +48,7 @@ type WaitingCalls = HashMap<Arc<str>, (Arc<Notify>, usize)>;
 #[derive(Debug, Default)]
 pub struct Holds {
     waiting: Mutex<WaitingCalls>,
+    room: HoldRoom,
     /// The version of the approvals that was last seen.
     version: AtomicU64,
     stop: CancellationToken,
@@ -127,6 +129,11 @@ impl Holds {
     /// Every waiting call is answered at once; their approvals stay pending.
     pub fn stop(&self) {
         self.stop.cancel();
+    }
+
+    /// A place for the call of this approval to wait; `None` if too many calls of its grant wait.
+    pub(crate) fn place(&self, approval: &StoredApproval) -> Option<Place<'_>> {
+        self.room.take(&approval.call.grant, approval.argument_bytes())
     }
 
     /// How many calls wait.

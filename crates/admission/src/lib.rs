@@ -24,6 +24,7 @@ pub mod describe;
 pub mod ended;
 pub mod environment;
 mod fair_queue;
+mod hold_room;
 pub mod holds;
 mod in_band;
 pub mod list_kind;

@@ -113,12 +113,12 @@ async fn call<D: Delivery>(
         let refused = match admitted {
             Ok(admitted) => break (admitted, recheck),
             Err(NotAdmitted::Refused(refused)) => *refused,
-            Err(NotAdmitted::Held(held)) => {
+            Err(NotAdmitted::Held(mut held)) => {
                 // It keeps the access of now alive, and a new one is made after the wait.
                 drop(recheck);
                 let began = hold_began.get_or_insert_with(Instant::now);
                 let waits = (began, &mut rounds);
-                let end = hold(&admission, &held, waits, &mut delivery).await;
+                let end = hold(&admission, &mut held, waits, &mut delivery).await;
                 match Box::pin(after_hold(&admission, &context, &held, end, &mut delivery)).await {
                     Ok(renewed) => {
                         context = renewed;
@@ -198,7 +198,7 @@ enum HoldEnd {
 /// Waits for a person.
 async fn hold<D: Delivery>(
     admission: &Arc<Admission>,
-    held: &Held,
+    held: &mut Held,
     (began, rounds): (&mut Instant, &mut Option<Rounds>),
     delivery: &mut D,
 ) -> HoldEnd {
@@ -208,10 +208,15 @@ async fn hold<D: Delivery>(
     if began.elapsed() >= wait {
         return HoldEnd::Unanswered;
     }
+    let Some(_place) = admission.holds().place(&held.approval) else {
+        return HoldEnd::Unanswered;
+    };
     let question = in_band::ask(&held.approval, delivery);
     if question.is_none() && held.has_no_answerer() {
         return HoldEnd::Unanswerable;
     }
+    // They are in the store, and the call has its own.
+    held.approval.arguments = None;
     let mut waits = HeldWait { began: *began, wait, question, rounds };
     loop {
         let waiting =

@@ -70,9 +70,10 @@ impl Refused {
         page: String,
     ) -> Self {
         let (asked, until) = (approval.question.asked(), second(approval.expires));
+        let tool = &approval.call.tool;
         let text = format!(
-            "[APPROVAL REQUIRED] {}. Nothing was sent. The call waits for {asked} until {until} \
-             (approval {}). Repeat exactly the same call later: once it is approved, the repeat is \
+            "[APPROVAL REQUIRED] {}. Nothing was sent. The call of `{tool}` waits for {asked} until \
+             {until} (approval {}). Repeat exactly the same call later: once it is approved, the repeat is \
              sent, once. Changed arguments start a new approval",
             verdict.message, approval.id
         );
@@ -164,6 +165,15 @@ impl Refused {
             row_message: Some(verdict.message.as_str().into()),
             ..Self::new("approval_required", text, call_id)
         }
+    }
+
+    /// The token of its agent was replaced or has expired since the request was received.
+    pub(crate) fn token_not_valid(call_id: CallId) -> Self {
+        let text = "[POLICY DENIED] the token with which this call was made is not valid any more. Nothing \
+                    was sent. Do not retry; ask the operator for a new token";
+        let rule = Some("(no policy)".into());
+        let decision = Some(Decision::Deny);
+        Self { rule, decision, ..Self::new("policy_denied", text.to_owned(), call_id) }
     }
 
     /// A person froze it.

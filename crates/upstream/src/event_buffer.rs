@@ -178,6 +178,19 @@ impl EventBuffer {
         self.wake.notify_waiters();
     }
 
+    /// Waits until it has ended.
+    pub async fn until_ended(&self) {
+        loop {
+            let woken = self.wake.notified();
+            tokio::pin!(woken);
+            woken.as_mut().enable();
+            if self.state.lock().ended {
+                return;
+            }
+            woken.await;
+        }
+    }
+
     /// Asks the reader to disconnect and to reconnect after `retry`.
     pub fn pause(&self, retry: Option<Duration>) {
         let mut state = self.state.lock();

@@ -17,6 +17,8 @@ pub struct HeldAgent {
     /// The progress token as the agent spelled it.
     token: Option<Box<str>>,
     session: Weak<dyn Agent>,
+    /// The general stream of its agent session, which ends with the session.
+    general: Arc<EventBuffer>,
 }
 
 /// Withdraws a question that was not answered.
@@ -29,8 +31,9 @@ struct Withdraw {
 impl HeldAgent {
     /// The agent that reads `buffer`; `token` is the raw progress token of its request.
     pub fn new(session: &Arc<impl Agent>, buffer: &Arc<EventBuffer>, token: Option<&str>) -> Self {
+        let general = Arc::clone(session.general());
         let session = Arc::downgrade(session);
-        Self { buffer: Arc::clone(buffer), token: token.map(Into::into), session }
+        Self { buffer: Arc::clone(buffer), token: token.map(Into::into), session, general }
     }
 
     /// Sends progress, if the agent asked for it.
@@ -66,9 +69,12 @@ impl HeldAgent {
         Some(UserQuestion::new(answer, withdraw))
     }
 
-    /// Waits until the agent has hung up.
+    /// Waits until the agent has hung up, or its agent session has ended.
     pub async fn left(&self) {
-        self.buffer.left().await;
+        tokio::select! {
+            () = self.buffer.left() => {}
+            () = self.general.until_ended() => {}
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::thread;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::{Desk, calling, code};
@@ -124,6 +125,43 @@ fn a_definition_that_changed_is_quarantined_and_not_sent() {
     let result = call.join().unwrap();
     assert_eq!(code(&result), "quarantined", "{result}");
     assert_eq!(server.calls(), [""; 0]);
+}
+
+/// A call waits no longer than its agent session, and a session no longer than its token.
+#[test]
+fn the_end_of_an_agent_session_ends_its_held_calls() {
+    let desk = Desk::under(POLICY);
+    let grants = desk.api().get("grants");
+    let grants = grants["items"].as_array().unwrap();
+    let id = grants.iter().find(|it| it["label"] == "g").unwrap()["id"].as_str().unwrap();
+    let mut token = desk.token.clone();
+    for end in ["delete", "rotate", "expire"] {
+        let agent = Agent::open_at_with(&desk.gate, "/mcp/peer", &token);
+        let connection = agent.begin_call("echo", &json!({"progressToken": end}));
+        let approval = desk.pending();
+        match end {
+            "delete" => assert_eq!(agent.delete_with(agent.authorization()).status, 200),
+            "rotate" => {
+                let made = desk.api().expect(200, "POST", &format!("grants/{id}/rotate"), "");
+                made["token"].as_str().unwrap().clone_into(&mut token);
+            }
+            _ => {
+                let soon = Timestamp::now() + SignedDuration::from_secs(1);
+                let change = json!({"expires": soon.to_string()}).to_string();
+                desk.api().expect(200, "PATCH", &format!("grants/{id}"), &change);
+            }
+        }
+        eventually("the call is given up", || {
+            (desk.story(&approval).last().map(String::as_str) == Some("denied")).then_some(())
+        });
+        desk.answer(&approval, "deny", "");
+        assert_eq!(desk.received("echo"), 0, "{end}");
+        drop(connection);
+        desk.api().expect(200, "PATCH", &format!("grants/{id}"), r#"{"expires":null}"#);
+        // Another call of the next round: this one is denied.
+        desk.put(&format!("{{ approve: {{ wait: 60s, note: {end} }} }}"));
+        desk.api().expect(200, "PATCH", &format!("grants/{id}"), r#"{"policy":"other"}"#);
+    }
 }
 
 /// A limit that is spent while people decide refuses the call, and its approval stays approved.
