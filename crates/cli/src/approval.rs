@@ -115,7 +115,7 @@ fn answer(
 fn result(approval: &Value) -> String {
     let (id, state) = (text(approval, "id"), text(approval, "state"));
     let (id, state) = (id.unwrap_or_default(), state.unwrap_or_default());
-    let tool = text(approval, "tool").map(visible).unwrap_or_default();
+    let tool = cell(approval.get("tool").unwrap_or(&Value::Null));
     match state {
         "approved" => format!(
             "{id} is approved: the call of `{tool}` is sent once, when its agent waits for it or repeats it"

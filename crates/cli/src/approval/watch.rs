@@ -32,6 +32,8 @@ use view::{Key, Step, View};
 /// How often the gateway is asked.
 const EVERY: Duration = Duration::from_secs(1);
 const PENDING: &str = "/api/v1/approvals?state=pending&limit=1000";
+/// How many new approvals have a line each while another one is read.
+const LINES: usize = 5;
 const KEYS: &str = "a approve   d deny   n next   q quit";
 
 pub(super) fn run(args: &ApprovalWatchArgs) -> anyhow::Result<Done> {
@@ -105,7 +107,16 @@ impl Watch {
         let update = view.update(pending);
         for approval in &update.new {
             self.started(approval);
+        }
+        for approval in update.new.iter().take(LINES) {
             print::out(&format!("\u{7}{}\n", line("pending", approval)));
+        }
+        if update.new.len() > LINES {
+            print::out(&format!("and {} more\n", update.new.len() - LINES));
+        }
+        // The last line must not seem to be what a key answers.
+        if let (Some(id), false) = (view.shown(), update.new.is_empty() || update.show.is_some()) {
+            print::out(&format!("{KEYS}   (this answers {})\n", visible(id)));
         }
         if let Some(id) = update.shown_ended {
             print::out(&format!("{} waits no more; n shows the next\n", visible(&id)));

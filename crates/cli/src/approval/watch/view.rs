@@ -106,6 +106,14 @@ impl View {
         update
     }
 
+    /// The approval that a key answers.
+    pub(super) fn shown(&self) -> Option<&str> {
+        match &self.screen {
+            Screen::Shown(id) => Some(id),
+            Screen::Empty | Screen::Ended => None,
+        }
+    }
+
     /// A key was pressed.
     pub(super) fn press(&mut self, key: Key) -> Step {
         match (key, &self.screen) {
@@ -171,6 +179,7 @@ mod tests {
         // A new one does not take the place of the one that is read.
         let update = view.update(&of(&["c", "a", "b"]));
         assert_eq!((update.new, update.show), (of(&["c"]), None));
+        assert_eq!(view.shown(), Some("a"));
         assert_eq!(view.press(Key::Deny), Step::Answer(Key::Deny, "a".to_owned()));
         assert_eq!(view.press(Key::Next), shown("b"));
         assert_eq!(view.press(Key::Next), shown("c"));
