@@ -58,7 +58,7 @@ const PARTS: [Part; 9] = [
         what: "kill -9 between hold, approval and send: the call runs once or not at all",
         package: "toolgate",
         words: &["--test", "proof", "survives_kills", "--", "--nocapture"],
-        count: ("TOOLGATE_APPROVAL_KILLS", "1000"),
+        count: ("TOOLGATE_APPROVAL_KILLS", "400"),
     },
     Part {
         name: "redeem",

@@ -103,6 +103,10 @@ impl Agent {
 
     /// Sends a request and reads its answer, be it JSON or the last event of a stream.
     pub(crate) fn request(&self, method: &str, params: &Value) -> Value {
+        self.request_raw(method, &params.to_string())
+    }
+
+    fn request_raw(&self, method: &str, params: &str) -> Value {
         let id = "\"an id\"";
         let body =
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
@@ -120,7 +124,13 @@ impl Agent {
 
     /// Calls a tool; its result.
     pub(crate) fn call(&self, tool: &str, arguments: &Value) -> Value {
-        let answer = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
+        self.call_raw(tool, &arguments.to_string())
+    }
+
+    /// The same with the spelling of its arguments.
+    pub(crate) fn call_raw(&self, tool: &str, arguments: &str) -> Value {
+        let params = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
+        let answer = self.request_raw("tools/call", &params);
         answer.get("result").unwrap_or_else(|| panic!("{answer}")).clone()
     }
 

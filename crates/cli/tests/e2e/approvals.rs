@@ -1,5 +1,7 @@
 //! Held calls: asked, answered, sent once. What the server received decides.
 
+#[path = "approvals/binding.rs"]
+mod binding;
 #[path = "approvals/in_band.rs"]
 mod in_band;
 #[path = "approvals/meanwhile.rs"]

@@ -19,8 +19,8 @@ use crate::kill::{Kill, POINTS, start_gate, verify};
 use crate::upstream::Upstream;
 use crate::{dice, number};
 
-const KILLS: u64 = 24;
-const TRIALS: u64 = 10;
+const KILLS: u64 = 40;
+const TRIALS: u64 = 100;
 const REDEEMERS: usize = 64;
 const POLICY: &str = "version: '1'\ndefault: deny\ntools:\n  \
     held: { approve: { wait: 0s }, limits: [{ counter: held, window: 3650d, max: 1099511627776 }] }\n";
