@@ -65,7 +65,7 @@ fn data_of_a_newer_toolgate_is_refused() {
     assert_eq!(fault.kind, StoreErrorKind::OtherVersion);
     assert!(fault.message.contains("schema 99"), "{fault}");
     assert!(verify(folder.path(), Vec::new()).is_err());
-    assert_eq!(SCHEMA_VERSION, 5);
+    assert_eq!(SCHEMA_VERSION, 6);
 }
 
 #[test]
