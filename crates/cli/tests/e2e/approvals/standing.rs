@@ -90,7 +90,8 @@ fn an_exception_lifts_no_hold_that_asks_others() {
     let desk = Desk::new("");
     let agent = agent(&desk);
     desk.api().expect(200, "PUT", "policies/stored", ASKING);
-    let (ops, head) = (desk.person("boss", r#"["ops"]"#), desk.person("head", r#"["heads"]"#));
+    let ops = desk.person("boss", r#"["ops"]"#);
+    let director = desk.person("director", r#"["heads"]"#);
     except(&agent, &ops, "1h");
     let standing = standing(&desk).remove(0);
     assert_eq!(
@@ -106,7 +107,7 @@ fn an_exception_lifts_no_hold_that_asks_others() {
     let id = held["_meta"]["approval_id"].as_str().unwrap();
     let body = json!({"similar": {"for": "1h", "keep": ["args.to"]}}).to_string();
     ops.expect(403, "POST", &format!("approvals/{id}/approve"), &body);
-    head.expect(200, "POST", &format!("approvals/{id}/approve"), &body);
+    director.expect(200, "POST", &format!("approvals/{id}/approve"), &body);
     let ends = [11, 12, 100].map(|n| calls(&agent, n));
     assert_eq!(ends, ["sent", "sent", "approval_required"]);
     desk.api().expect(204, "DELETE", &one, "");
