@@ -4,6 +4,8 @@
 //! problems; only a file without a tree ends the reading early.
 //! Start at [`Config::parse`].
 
+mod unique;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +21,7 @@ use crate::reader::{At, Read as _, Reader};
 use crate::settings::RawConfig;
 use crate::settings::approvals::ApprovalsConfig;
 use crate::settings::audit::AuditConfig;
-use crate::settings::grants::{GrantConfig, Holder, Known};
+use crate::settings::grants::{GrantConfig, Known};
 use crate::settings::limits::{AgentSessionsConfig, Limits};
 use crate::settings::listen::{Listen, Tls};
 use crate::settings::people::PersonConfig;
@@ -30,7 +32,7 @@ use crate::source::{Source, decode};
 use crate::surroundings::Surroundings;
 use crate::syntax::{self, Kind, Node};
 use crate::v8project::{self, DropIn};
-use crate::value::{Cidr, HttpOrigin, Period, Text, TokenHash, within};
+use crate::value::{Cidr, HttpOrigin, Period, Text, within};
 
 /// All settings of `toolgate.yaml`, validated and with defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -302,7 +304,7 @@ fn lower(raw: RawConfig, reader: &mut Reader<'_>) -> Config {
         grants.filter_map(|raw| raw.value.lower(raw.span, &known, reader)).collect();
     let people = value(raw.people).into_iter();
     let people: Vec<_> = people.filter_map(|raw| raw.value.lower(raw.span, reader)).collect();
-    check_unique(&grants, &people, session_tokens, reader);
+    unique::check_unique(&grants, &people, session_tokens, reader);
     reader.listeners = raw.listen.as_ref().map(|at| at.value.places()).unwrap_or_default();
     Config {
         data: raw.data.map(|at| reader.path(at.value.0)),
@@ -342,42 +344,6 @@ fn public_url(at: &At<Text>, reader: &mut Reader<'_>) -> Option<String> {
 
 fn value<T: Default>(section: Option<At<T>>) -> T {
     section.map(|at| at.value).unwrap_or_default()
-}
-
-/// Labels and names are unique in their lists, tokens everywhere: a token must identify its holder.
-fn check_unique(
-    grants: &[Holder<GrantConfig>],
-    people: &[Holder<PersonConfig>],
-    sessions: Vec<(TokenHash, Span)>,
-    reader: &mut Reader<'_>,
-) {
-    let labels: Vec<_> = grants.iter().map(|grant| (&grant.value.label, grant.name)).collect();
-    let names: Vec<_> = people.iter().map(|person| (&person.value.name, person.name)).collect();
-    for (what, list) in [("grant", labels), ("person", names)] {
-        for (label, span) in repeated(list) {
-            let message = format!("{what} `{label}` is defined twice");
-            reader.error_hint(code::NOT_UNIQUE, span, message, "give each its own name");
-        }
-    }
-    let grants = grants.iter().map(|grant| (grant.value.token, grant.token));
-    let people = people.iter().map(|person| (person.value.token, person.token));
-    for (_, span) in repeated(grants.chain(people).chain(sessions).collect()) {
-        let hint = "create another one with `openssl rand -hex 32`";
-        reader.error_hint(code::NOT_UNIQUE, span, "this token is already used above", hint);
-    }
-}
-
-/// The entries that equal an earlier one.
-fn repeated<T: PartialEq + Copy>(list: Vec<(T, Span)>) -> Vec<(T, Span)> {
-    let mut seen = Vec::new();
-    let mut again = Vec::new();
-    for (item, span) in list {
-        if seen.contains(&item) {
-            again.push((item, span));
-        }
-        seen.push(item);
-    }
-    again
 }
 
 fn unreadable(file: &Path, error: &io::Error) -> Problem {

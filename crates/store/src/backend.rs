@@ -109,8 +109,8 @@ pub trait Transaction: Usage {
     ) -> Result<Ownership, StoreError>;
     /// Forgets a value that was ended.
     fn end(&mut self, ended: &Ended) -> Result<(), StoreError>;
-    /// Makes a change, or says why not; a change that is refused changes nothing. For
-    /// [`Change::AcceptClock`], `now` is the time that counts from then on.
+    /// Makes a change, or returns why not; a change that is refused changes nothing. For
+    /// [`Change::AcceptClock`], `now` is the effective time from then on.
     fn change(&mut self, change: &Change, now: Timestamp) -> Result<ChangeOutcome, StoreError>;
     /// A grant was used. The last use of a grant that is not stored is kept under its id.
     fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), StoreError>;
@@ -149,14 +149,14 @@ pub trait Transaction: Usage {
         approval: &str,
         next: Option<(u32, Timestamp)>,
     ) -> Result<(), StoreError>;
-    /// An approval was answered or has expired: calls that wait for it, in any process, go on.
+    /// An approval was answered or has expired: calls that wait for it, in any process, continue.
     fn approvals_changed(&mut self) -> Result<(), StoreError>;
     /// How often that happened.
     fn approvals_version(&self) -> u64;
-    /// Open calls whose process has ended, but for those that wait for a leg or continue as a task
-    /// whose time is not up; at most a thousand.
+    /// Open calls whose process has ended, except for those that wait for their next round or
+    /// continue as a task whose time is not up; at most a thousand.
     fn abandoned(&mut self, now: Timestamp) -> Result<Vec<AbandonedCall>, StoreError>;
-    /// Forgets what can no longer count.
+    /// Removes what no decision can depend on any more.
     fn prune(&mut self, now: Timestamp) -> Result<(), StoreError>;
     /// Time has passed: what is open for longer is kept where it is found soon.
     fn note(&mut self) -> Result<(), StoreError> {

@@ -3,7 +3,7 @@
 //! Each client is served in its own era if the server supports both, so a server may be known to
 //! speak both. A refused era is remembered until the other one fails too.
 //!
-//! Invariant: a connection that could not be made says nothing about eras.
+//! Invariant: a connection that could not be made shows nothing about eras.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

@@ -12,7 +12,6 @@
 //!
 //! Start at [`EventBuffer::push`] and [`Reader::next`]. Tested by `event_buffer/tests.rs`.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,9 +23,11 @@ use toolgate_mcp::Pieces;
 use crate::relay::RelayReader;
 
 mod reader;
+mod state;
 #[cfg(test)]
 mod tests;
 
+use self::state::{Pause, Relaying, State};
 pub use reader::Reader;
 
 /// How many messages a buffer keeps for its reader.
@@ -42,57 +43,9 @@ pub struct EventBuffer {
     wake: Notify,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    events: VecDeque<Pieces>,
-    /// Number of the message at the front of `events`; the first message ever is 1.
-    front: u64,
-    bytes: usize,
-    /// The last message that was delivered to a reader.
-    delivered: u64,
-    /// Set if the answer rejects the request itself.
-    rejection: Option<Rejection>,
-    /// Whether the answer came from a sessionless server and has the shape of its protocol.
-    sessionless: bool,
-    /// The capability (raw JSON) that the server required and the client did not declare.
-    missing_capability: Option<&'static str>,
-    /// Whether the only answer may be relayed while it arrives.
-    relaying: Relaying,
-    /// How many answers are still expected; `None` keeps the buffer open until it is ended.
-    due: Option<usize>,
-    ended: bool,
-    /// A pause that was not reported to a reader yet.
-    pause: Option<Pause>,
-    /// The reader that the last pause was reported to.
-    paused: Option<u64>,
-    /// The current reader.
-    reader: u64,
-    /// How many connections wait for or read it; `None` before the first.
-    attended: Option<usize>,
-}
-
 /// A connection that waits for a buffer or reads it.
 #[derive(Debug)]
 pub struct Attending(Arc<EventBuffer>);
-
-/// The state of an answer that may be relayed.
-#[derive(Debug, Default)]
-enum Relaying {
-    /// Only the complete answer is accepted.
-    #[default]
-    No,
-    /// The waiting reader accepts a relayed answer.
-    Welcome,
-    /// Relaying has begun, and no reader has taken it yet.
-    Begun(RelayReader),
-    /// The reader has taken it.
-    Taken,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Pause {
-    retry: Option<Duration>,
-}
 
 /// What a reader receives next.
 #[derive(Debug, PartialEq, Eq)]
@@ -371,55 +324,5 @@ impl Drop for Attending {
         state.attended = state.attended.map(|count| count.saturating_sub(1));
         drop(state);
         self.0.wake.notify_waiters();
-    }
-}
-
-impl State {
-    /// Takes the relayed answer; if there is none, accepts one from now on.
-    fn welcome(&mut self) -> Option<RelayReader> {
-        match std::mem::replace(&mut self.relaying, Relaying::Welcome) {
-            Relaying::Begun(relay_reader) => {
-                self.relaying = Relaying::Taken;
-                Some(relay_reader)
-            }
-            _ => None,
-        }
-    }
-
-    /// Takes the relayed answer; if there is none, accepts none from now on.
-    fn decline(&mut self) -> Option<RelayReader> {
-        let begun = self.welcome();
-        if begun.is_none() {
-            self.relaying = Relaying::No;
-        }
-        begun
-    }
-
-    fn one_less_due(&mut self) {
-        let due = self.due.unwrap_or(1).saturating_sub(1);
-        self.due = Some(due);
-        self.ended |= due == 0;
-    }
-
-    /// Whether a reader has come after the one that the last pause was reported to.
-    fn has_resumed(&self) -> bool {
-        self.paused.is_some_and(|paused| self.reader > paused)
-    }
-
-    /// Number of the newest message; 0 if there is none.
-    fn last(&self) -> u64 {
-        self.front - 1 + self.events.len() as u64
-    }
-
-    fn drop_oldest(&mut self) {
-        if let Some(oldest) = self.events.pop_front() {
-            self.bytes -= oldest.len();
-            self.front += 1;
-        }
-    }
-
-    fn after(&self, cursor: u64) -> Option<&Pieces> {
-        let index = (cursor + 1).checked_sub(self.front)?;
-        self.events.get(usize::try_from(index).ok()?)
     }
 }

@@ -30,9 +30,9 @@ pub(crate) fn params(
         _ => return Ok(None),
     };
     let params = params.filter(|raw| raw.starts_with('{')).ok_or(CannotLabel)?;
-    let [said, meta] = members(params, [key, "_meta"]).map_err(|_| CannotLabel)?;
+    let [text_of_key, meta] = members(params, [key, "_meta"]).map_err(|_| CannotLabel)?;
     let (mut edit, mut new) = (Edit::new(params), Vec::new());
-    match said {
+    match text_of_key {
         Some(raw) => {
             let words = text(raw).ok_or(CannotLabel)?;
             edit = edit.replace(raw, quote(&format!("{name}{words}"))).map_err(cannot)?;

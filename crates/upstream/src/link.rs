@@ -72,7 +72,7 @@ pub(crate) use vetting::Usable;
 use vetting::Vetting;
 use waiting::Waiters;
 
-/// How many messages without sense of one link are logged in a minute.
+/// How many invalid messages of one link are logged in a minute.
 const WARNINGS_A_MINUTE: u32 = 10;
 /// How long delivering a notification or an agent's answer may take.
 const TELL: Duration = Duration::from_secs(5);
@@ -109,7 +109,7 @@ pub struct Link {
     list_refresh: ListRefresh,
     /// The definitions that its connection has listed.
     vetting: Vetting,
-    /// Limits warnings about messages of the server that make no sense.
+    /// Limits warnings about invalid messages of the server.
     log_limit: Mutex<LogLimit>,
     /// Closed for good: the link does not reconnect.
     ended: AtomicBool,
@@ -168,7 +168,7 @@ impl Link {
 
     /// Forwards a notification, or an agent's answer to a request of the server. Best effort: a
     /// failed delivery is not reported.
-    pub async fn tell(&self, body: Bytes, closed: Closed) {
+    pub async fn forward_cleared(&self, body: Bytes, closed: Closed) {
         let Some(up) = self.up.load_full() else { return };
         let inbound = self.inbound(up.epoch, None);
         let message = match up.era {

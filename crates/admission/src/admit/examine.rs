@@ -13,7 +13,8 @@ use toolgate_policy::{
     argument_digest, conclude, examine, may_hold,
 };
 
-use super::{Admission, ArgumentRecording, draft};
+use super::denials::draft;
+use super::{Admission, ArgumentRecording};
 use crate::access::Access;
 use crate::call_context::{CallContext, CallSubject};
 use crate::fair_queue::NotRun;

@@ -1,5 +1,6 @@
 //! One transaction: runs the jobs of a group in order and extends the chain.
 
+mod clock;
 mod hold;
 mod verdict;
 
@@ -10,8 +11,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use toolgate_audit::{
-    CallId, Checkpoint, Coalesced, Coalescer, Decision, Draft, Effect, Outcome, Row, RowKind,
-    Signer, truncate,
+    CallId, Checkpoint, Coalesced, Decision, Draft, Effect, Outcome, Row, RowKind, Signer, truncate,
 };
 use toolgate_policy::{
     self as policy, Approval, Claim, Counted, Lifted, Ownership, Reservation, Usage, Verdict,
@@ -23,13 +23,9 @@ use super::{CheckpointSchedule, Finish, Job, writer::WriterState};
 use crate::{
     AdmitRequest, Change, ChangeError, Completion, RoundKind, Settled, StoreError, StoreErrorKind,
     StoredApproval,
-    backend::{AbandonedCall, BackendState, ChangeOutcome, Refund, Transaction},
+    backend::{BackendState, ChangeOutcome, Refund, Transaction},
 };
 
-/// How long a call waits for its next round.
-const ROUND_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
-/// How often expired counters are pruned and exited processes are searched for.
-const SWEEP: SignedDuration = SignedDuration::from_secs(60);
 /// How far the stored high-water mark may lag. Counter entries carry their own time, so a clock
 /// step within this interval refills nothing.
 const MARK: SignedDuration = SignedDuration::from_secs(1);
@@ -310,9 +306,9 @@ impl<'a> Group<'a> {
         row.message = match (completion.message, settled.conflicts.first()) {
             (message, None) => message,
             (message, Some(conflict)) => {
-                let said = message.as_deref().map(|text| format!("{text}; ")).unwrap_or_default();
+                let prefix = message.as_deref().map(|text| format!("{text}; ")).unwrap_or_default();
                 let kind = &conflict.kind;
-                Some(format!("{said}conflict: this `{kind}` belongs to another grant").into())
+                Some(format!("{prefix}conflict: this `{kind}` belongs to another grant").into())
             }
         };
         self.append(row)?;
@@ -326,76 +322,6 @@ impl<'a> Group<'a> {
             Coalesced::Row(draft) => self.append(*draft).map(|row| JobResult::Written(row.seq)),
             Coalesced::Counted => Ok(JobResult::Nothing),
         }
-    }
-
-    // === time ===
-
-    fn tick(&mut self, now: Timestamp) -> Result<JobResult, StoreError> {
-        let now = self.time(now);
-        self.end_minute(now);
-        self.write_touched()?;
-        self.transaction.note()?;
-        let then = now.checked_sub(ROUND_TIMEOUT).unwrap_or(Timestamp::MIN);
-        self.expire_due(now)?;
-        for call in self.transaction.waiting_since(then)? {
-            self.give_up(&call, Outcome::Cancelled, "the call was not continued in time")?;
-        }
-        if now.duration_since(self.memory.swept) >= SWEEP {
-            self.memory.swept = now;
-            self.transaction.prune(now)?;
-            self.recover()?;
-        }
-        Ok(JobResult::Nothing)
-    }
-
-    /// Ends calls whose process has ended; answers how many there were.
-    pub(super) fn recover(&mut self) -> Result<usize, StoreError> {
-        let abandoned = self.transaction.abandoned(self.memory.now)?;
-        for call in &abandoned {
-            self.give_up(call, Outcome::Unknown, "toolgate exited before the call ended")?;
-        }
-        Ok(abandoned.len())
-    }
-
-    fn give_up(
-        &mut self,
-        call: &AbandonedCall,
-        outcome: Outcome,
-        why: &str,
-    ) -> Result<(), StoreError> {
-        let mut completion = Completion::new(outcome, Effect::Unknown, self.memory.now);
-        completion.message = Some(why.into());
-        let intent = Draft { call_id: Some(call.call_id), ..call.intent.clone() };
-        self.settle(&intent, completion).map(drop)
-    }
-
-    /// If the commit fails, the time of last use is at most one second too old.
-    fn write_touched(&mut self) -> Result<(), StoreError> {
-        for (grant, now) in std::mem::take(&mut self.memory.touched) {
-            self.transaction.touch(&grant, now)?;
-        }
-        Ok(())
-    }
-
-    fn end_minute(&mut self, now: Timestamp) {
-        let due = self.memory.coalescer.due(now);
-        self.memory.owed.extend(due);
-    }
-
-    /// Sets the effective time, even to an earlier one.
-    fn accept_clock(&mut self, now: Timestamp) -> Timestamp {
-        let rest = self.memory.coalescer.flush(now);
-        self.memory.owed.extend(rest);
-        self.memory.coalescer = Coalescer::default();
-        (self.memory.now, self.memory.swept, self.state.mark) = (now, now, now);
-        self.time(now)
-    }
-
-    /// The effective time: never earlier than any before.
-    fn time(&mut self, given: Timestamp) -> Timestamp {
-        let given = Timestamp::from_microsecond(given.as_microsecond()).unwrap_or(given);
-        self.memory.now = self.memory.now.max(given);
-        self.memory.now
     }
 
     // === the chain ===

@@ -146,8 +146,8 @@ impl<B: Backend> Writer<B> {
             })
         }));
         // A panic must not stop the writer, and with it every later call.
-        let mistake = |_| Err(StoreError::new(StoreErrorKind::Internal, "panic while writing"));
-        let transacted = transacted.unwrap_or_else(mistake);
+        let panicked = |_| Err(StoreError::new(StoreErrorKind::Internal, "panic while writing"));
+        let transacted = transacted.unwrap_or_else(panicked);
         let shared = &self.shared;
         let count = if transacted.is_ok() { &shared.writes } else { &shared.failed_writes };
         count.fetch_add(1, Ordering::Relaxed);

@@ -62,7 +62,7 @@ async fn the_newest_reader_wins() {
 }
 
 #[tokio::test]
-async fn a_slow_reader_is_told_of_the_gap_and_memory_stays_bounded() {
+async fn a_slow_reader_learns_of_the_gap_and_memory_stays_bounded() {
     let buffer = Arc::new(EventBuffer::new(1));
     let mut reader = buffer.read(None);
     for n in 0..(MAX_EVENTS + 10) {

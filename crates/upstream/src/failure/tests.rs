@@ -77,7 +77,7 @@ fn table() -> Vec<(Failure, &'static str, Effect, &'static str)> {
 }
 
 #[test]
-fn every_failure_says_what_why_and_may_it_retry() {
+fn every_failure_states_what_why_and_whether_to_retry() {
     for (failure, code, effect, text) in table() {
         assert_eq!(failure.error_code(), code, "{failure:?}");
         assert_eq!(failure.effect(), effect, "{failure:?}");

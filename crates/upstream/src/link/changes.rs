@@ -267,7 +267,7 @@ impl Link {
     async fn end_listening(&self, number: u64) {
         let params = format!(r#"{{"requestId":{number},"reason":"no longer needed"}}"#);
         let body = write::notification(method::CANCELLED, Some(&params));
-        self.tell(body, Closed::CANCELLED).await;
+        self.forward_cleared(body, Closed::CANCELLED).await;
     }
 }
 

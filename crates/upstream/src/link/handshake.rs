@@ -161,8 +161,8 @@ impl Link {
         let up = self.up.load_full()?;
         if up.era == Era::Sessionful {
             let body = write::notification(method::INITIALIZED, None);
-            let told = self.tell(body, Closed::INITIALIZED);
-            if in_time(deadline, told).await.is_none() {
+            let sent = self.forward_cleared(body, Closed::INITIALIZED);
+            if in_time(deadline, sent).await.is_none() {
                 tracing::debug!(server = self.server.name(), "`initialized` was not acknowledged");
             }
         }

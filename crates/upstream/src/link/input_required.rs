@@ -1,7 +1,7 @@
 //! `input_required`: a sessionless server needs input before it continues a call.
 //!
 //! A sessionless agent receives the server's own result and continues with its next request
-//! (`sessionless/parking.rs`). A sessionful agent is asked during the call, as servers of its
+//! (`sessionless/parked_calls.rs`). A sessionful agent is asked during the call, as servers of its
 //! protocol do, and the request is sent again with its answers.
 //!
 //! Invariant: a request is sent again only with answers to questions of the server, and at most

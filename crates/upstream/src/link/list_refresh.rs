@@ -163,7 +163,7 @@ impl Link {
         if listed.is_ok() {
             self.list_refresh.failures.store(0, Ordering::Relaxed);
         }
-        // An attempt that ended with its agent session says nothing about the server.
+        // An attempt that ended with its agent session shows nothing about the server.
         if listed.is_ok() || !self.ended.load(Ordering::Acquire) {
             self.server.list_cache.settle();
         }

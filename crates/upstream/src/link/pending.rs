@@ -31,18 +31,17 @@ use super::input_required::{Settled, over};
 use super::sessionless::Delivered;
 use super::waiting::{AgentWaiter, ListFilter, Waiter};
 use super::{FailOnDrop, Link, Usable};
-use crate::arguments::ArgumentsToCheck;
 use crate::channel::{
     FinalCheck, Heads, Outbound, RefusedStatus, SendError, StatusClass, Uncleared,
 };
 use crate::era::Era;
 use crate::event_buffer::{EventBuffer, Rejection};
 use crate::failure::Failure;
-use crate::pins::Reason;
 use crate::reply::Reply;
 use crate::rewrite::{error_in, rewrite, with_error};
 use crate::tasks::Role;
 
+mod checks;
 mod run;
 
 /// How an agent's request is put to the server of a link.
@@ -268,58 +267,6 @@ impl Link {
         }
         pending.waited = true;
         self.ensure_up(pending.arrived).await
-    }
-
-    /// Checks a request again before it is written; if it is no longer allowed, answers the agent
-    /// and returns how it ended.
-    pub(super) async fn refused_on_recheck(&self, pending: &mut Pending) -> Option<Ended> {
-        let recheck = pending.recheck.as_ref()?;
-        let refused = match recheck.check_fresh().await {
-            Err(refused) => refused,
-            Ok(()) if pending.waited && self.server.is_retired() => {
-                Refused::retired(recheck.call_id(), self.server.name())
-            }
-            Ok(()) => {
-                let called = pending.called.as_mut()?;
-                let reason = self.check_usable(&called.tool, &mut called.usable).err()?;
-                self.refused_tool(recheck.call_id(), &called.tool, &reason)
-            }
-        };
-        Some(self.refuse_pending(pending, refused))
-    }
-
-    /// Checks the arguments of a call, if its server wants that; if they do not match, answers the
-    /// agent and returns how the call ended.
-    async fn refused_arguments(&self, pending: &mut Pending) -> Option<Ended> {
-        let CalledTool { tool, grant, arguments, .. } = pending.called.as_ref()?;
-        let arguments = arguments.as_ref()?;
-        // The server itself answers a name that it does not list.
-        let facts = self.facts_of(tool)?;
-        let call = || ArgumentsToCheck {
-            grant: Arc::clone(grant),
-            server: self.server.name().into(),
-            definition: facts.definition.clone(),
-            arguments: Arc::clone(arguments),
-        };
-        let invalid = self.server.check_arguments(call).await.err()?;
-        let call_id = pending.recheck.as_ref()?.call_id();
-        let refused = Refused::invalid_arguments(call_id, &invalid.to_string());
-        Some(self.refuse_pending(pending, refused))
-    }
-
-    /// Answers the agent of a request that is not sent, and returns how it ended.
-    fn refuse_pending(&self, pending: &mut Pending, refused: Refused) -> Ended {
-        let refused = if pending.written { refused.of_further_round() } else { refused };
-        let Some(Waiter::Agent(waiting)) = self.waiting.take(pending.unanswered.number) else {
-            return pending.taken_out();
-        };
-        waiting.reply.refuse(&refused);
-        Ended::refused(&refused, pending.written)
-    }
-
-    /// The refusal of a call whose tool is quarantined.
-    pub(crate) fn refused_tool(&self, call_id: CallId, tool: &str, reason: &Reason) -> Refused {
-        Refused::quarantined(call_id, self.server.name(), tool, &reason.to_string())
     }
 
     /// Opens a new session in the background, because the server has lost the previous one.

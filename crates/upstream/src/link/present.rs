@@ -107,11 +107,11 @@ impl Link {
     }
 
     /// An answer about a task, with the URIs in the result of its call as shown.
-    fn task_result(&self, waiting: &AgentWaiter, said: &str) -> Option<String> {
+    fn task_result(&self, waiting: &AgentWaiter, raw: &str) -> Option<String> {
         matches!(waiting.role, Role::Task { .. }).then_some(())?;
-        let result = peek(said, &["result"]).ok()??;
+        let result = peek(raw, &["result"]).ok()??;
         let shown = show_uris(result, &self.server.naming)?;
-        let edit = Edit::new(said).replace(result, shown).ok()?;
+        let edit = Edit::new(raw).replace(result, shown).ok()?;
         String::from_utf8(edit.finish().to_vec()).ok()
     }
 

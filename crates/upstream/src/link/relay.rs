@@ -1,8 +1,8 @@
 //! Large answers that are relayed to their agent while they arrive.
 //!
 //! Invariant: only lists, and only if the agent receives them unchanged except for the id. The cursor
-//! of a list that was the first of its server with several pages is worth nothing: the agent is told
-//! to list again from the start.
+//! of a list that was the first of its server with several pages is not valid: the agent has to
+//! list again from the start.
 
 use bytes::Bytes;
 use toolgate_mcp::Outline;

@@ -5,6 +5,9 @@
 //!
 //! Invariant: nothing here communicates with a server; links do.
 
+mod settings;
+mod starts;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -14,9 +17,7 @@ use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use tokio::sync::{
-    OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit, RwLock, Semaphore,
-};
+use tokio::sync::{OwnedSemaphorePermit, RwLock, Semaphore};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use toolgate_admission::access::Grant;
@@ -36,49 +37,10 @@ use crate::list_cache::ListCache;
 use crate::listed_names::ListedNames;
 use crate::metrics::ServerMetrics;
 use crate::names::Naming;
-use crate::pins::{Facts, PinMode, Quarantined, Reason, ServerPins, ToolList};
-use crate::results::Results;
-use crate::status::{Running, ServerStatus, Starting, StatusTracker};
+use crate::pins::{Facts, Quarantined, Reason, ServerPins, ToolList};
+use crate::status::StatusTracker;
 
-/// Whether agents share one channel to the server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Instances {
-    /// Each agent session has its own child or HTTP session.
-    PerAgent,
-    /// All agent sessions use one.
-    Shared,
-}
-
-/// The configuration of a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServerSettings {
-    /// Its name, the `<server>` of `/mcp/<server>`.
-    pub name: String,
-    /// Whether agents share one channel.
-    pub instances: Instances,
-    /// How long a request may take.
-    pub timeout: Duration,
-    /// How long the start and the handshake may take.
-    pub start_timeout: Duration,
-    /// How long a handshake made on behalf of an agent that is already connected may take.
-    pub reconnect_timeout: Duration,
-    /// Tools with a timeout of their own.
-    pub tool_timeouts: HashMap<String, Duration>,
-    /// Tools whose risk class is configured.
-    pub tool_classes: HashMap<String, Class>,
-    /// Whether its tools are shown under their bare names on `/mcp`.
-    pub bare_names: bool,
-    /// How many requests may be in flight at once, for all agents together.
-    pub max_requests: usize,
-    /// Whether failed starts are delayed (children; an HTTP connection is cheap to try).
-    pub backs_off: bool,
-    /// What happens to new and changed definitions of its tools.
-    pub pin: PinMode,
-    /// Whether arguments are checked against the schemas of its tools.
-    pub validate: bool,
-    /// What happens to control and invisible characters in its tool results.
-    pub results: Results,
-}
+pub use settings::{Instances, ServerSettings};
 
 /// One upstream MCP server.
 pub struct Server {
@@ -132,15 +94,6 @@ struct Wanted {
     listing: Option<WantedListing>,
     /// When the next listing may begin.
     not_before: Option<Instant>,
-}
-
-/// The turn of a start, until it is dropped.
-#[expect(dead_code, reason = "the guards are only held")]
-pub(crate) enum StartTurn {
-    /// With other starts.
-    Together(OwnedRwLockReadGuard<()>),
-    /// While no other start runs.
-    Alone(OwnedRwLockWriteGuard<()>),
 }
 
 // === impl Server ===
@@ -278,8 +231,8 @@ impl Server {
     /// its name, if it was never listed), raised by the configured class of a name with the same
     /// folded form.
     pub fn class(&self, tool: &str) -> Class {
-        if let Some(said) = self.settings.tool_classes.get(tool) {
-            return *said;
+        if let Some(class) = self.settings.tool_classes.get(tool) {
+            return *class;
         }
         let folded = self.settings.tool_classes.iter().filter(|(name, _)| is_variant(tool, name));
         let own = self.listed_names.class(tool).unwrap_or_else(|| Class::by_name(tool));
@@ -289,7 +242,10 @@ impl Server {
     /// Uses pins that outlive it, unless it has used its own before.
     pub fn set_pins(&self, pins: &Arc<ServerPins>) {
         if self.pins.set(Arc::clone(pins)).is_err() && !Arc::ptr_eq(self.pins(), pins) {
-            tracing::error!(server = self.name(), "pins set after a list was met; kept the first");
+            tracing::error!(
+                server = self.name(),
+                "pins set after a list was received; kept the first"
+            );
         }
     }
 
@@ -377,67 +333,6 @@ impl Server {
         })
     }
 
-    /// Whether a process may be started for this link of a grant before a call.
-    pub(crate) fn may_start_for_lists(&self, grant: &Arc<str>, link: &Arc<Link>) -> bool {
-        let mut started = self.started_for_lists.lock();
-        let lives = |link: &Weak<Link>| {
-            link.upgrade().is_some_and(|link| link.is_up() || link.is_refreshing())
-        };
-        started.retain(|_, links| {
-            links.retain(lives);
-            !links.is_empty()
-        });
-        let links = started.entry(Arc::clone(grant)).or_default();
-        let is_it = |known: &Weak<Link>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(link));
-        if links.iter().any(is_it) {
-            return true;
-        }
-        let has_room = links.len() < MAX_STARTED_FOR_LISTS;
-        if has_room {
-            links.push(Arc::downgrade(link));
-        }
-        has_room
-    }
-
-    /// How long a start must wait; `None` if it need not.
-    pub(crate) fn must_wait(&self, now: Instant) -> Option<Duration> {
-        if !self.settings.backs_off {
-            return None;
-        }
-        self.backoff.lock().wait(now)
-    }
-
-    /// What people see of it.
-    pub fn status(&self) -> ServerStatus {
-        let now = Instant::now();
-        self.status.status(self.must_wait(now), now)
-    }
-
-    /// Whether a handshake with it has ever succeeded.
-    pub fn has_worked(&self) -> bool {
-        self.status.has_worked()
-    }
-
-    /// Starts its process before an agent of this grant needs it.
-    pub fn start_ahead(&self, grant: &str) {
-        self.connector.start_ahead(grant);
-    }
-
-    /// Ends a process that was started ahead and not used.
-    pub async fn end_ahead(&self) {
-        self.connector.end_ahead().await;
-    }
-
-    /// Why its last start failed, if it did.
-    pub(crate) fn last_cause(&self) -> Option<String> {
-        self.status.cause()
-    }
-
-    /// Lets the next start begin at once.
-    pub fn reset_backoff(&self) {
-        *self.backoff.lock() = Backoff::default();
-    }
-
     /// Whether the caller shall list it on behalf of toolgate: it was not tried yet, or, if
     /// `again`, an earlier attempt has ended without a list.
     pub fn claim_own_listing(&self, again: bool) -> bool {
@@ -470,53 +365,12 @@ impl Server {
         self.wanted_listing.lock().not_before = Some(now + rest.max(LISTING_SPACING));
         self.own_listing.store(TRIED, Ordering::Release);
     }
-
-    /// A start begins; it may have to wait for another one.
-    pub(crate) async fn begin_start(&self) -> (StartTurn, Starting) {
-        let turn = Arc::clone(&self.start_turn);
-        let turn = if self.one_start_at_a_time.load(Ordering::Acquire) {
-            StartTurn::Alone(turn.write_owned().await)
-        } else {
-            StartTurn::Together(turn.read_owned().await)
-        };
-        (turn, self.status.begin())
-    }
-
-    /// Runs starts one at a time from now on. Some servers lock a file while they start.
-    pub(crate) fn start_one_at_a_time(&self) {
-        if !self.one_start_at_a_time.swap(true, Ordering::AcqRel) {
-            tracing::info!(
-                server = self.name(),
-                "simultaneous starts failed; starting one process at a time"
-            );
-        }
-    }
-
-    pub(crate) fn start_failed(&self, why: String, now: Instant) {
-        self.metrics.failed_starts.inc();
-        self.backoff.lock().failed(now);
-        self.status.failed(why, now);
-    }
-
-    pub(crate) fn start_worked(&self) -> Running {
-        self.metrics.starts.inc();
-        *self.backoff.lock() = Backoff::default();
-        self.status.worked()
-    }
-
-    /// Its connection was lost.
-    pub(crate) fn was_lost(&self, why: &str, now: Instant) {
-        self.status.failed(why.to_owned(), now);
-    }
 }
 
 /// States of the listing on behalf of toolgate.
 const NOT_TRIED: u8 = 0;
 const RUNNING: u8 = 1;
 const TRIED: u8 = 2;
-
-/// How many processes of one server may run for one grant only to fetch its lists.
-const MAX_STARTED_FOR_LISTS: usize = 4;
 
 /// The least time between two processes of toolgate's own that list a server because agents do.
 const LISTING_SPACING: Duration = Duration::from_secs(2);

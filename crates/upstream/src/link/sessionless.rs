@@ -194,8 +194,8 @@ impl Link {
         }
         let raw = String::from_utf8_lossy(&body);
         let heads = heads_of(&raw);
-        let told = self.with_about(None, None, |about| described(&raw, about));
-        let body = told.unwrap_or_else(|_| body.clone());
+        let described = self.with_about(None, None, |about| described(&raw, about));
+        let body = described.unwrap_or_else(|_| body.clone());
         Outbound::request(body, heads, clearance)
     }
 

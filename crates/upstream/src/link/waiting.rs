@@ -10,25 +10,20 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytes::Bytes;
-use jiff::Timestamp;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, oneshot};
-use toolgate_admission::access::Grant;
+use tokio::sync::Notify;
 use toolgate_admission::ended::Ended;
-use toolgate_admission::list_kind::Kind;
 use toolgate_audit::Effect;
-use toolgate_mcp::method;
 
-use super::input_required::Settled;
 use super::server::Server;
 use crate::event_buffer::EventBuffer;
 use crate::failure::Failure;
-use crate::reply::Reply;
-use crate::tasks::Role;
 
 #[cfg(test)]
 mod tests;
+mod waiter;
+
+pub(super) use waiter::{AgentWaiter, Bridge, ListFilter, Waiter};
 
 /// All requests that wait for an answer over one link.
 pub(super) struct Waiters {
@@ -37,70 +32,6 @@ pub(super) struct Waiters {
     all: Mutex<BTreeMap<u64, Waiter>>,
     /// Notified when one was removed.
     removed: Notify,
-}
-
-/// A request that waits for an answer of the server.
-pub(super) enum Waiter {
-    /// An agent.
-    Agent(AgentWaiter),
-    /// The link itself, in that epoch: a handshake, a list.
-    Own(oneshot::Sender<Result<Bytes, Failure>>, u64),
-}
-
-/// An agent's request that has no answer yet.
-pub(super) struct AgentWaiter {
-    /// Key of the agent session.
-    pub(super) session: u64,
-    /// The answer that it is owed.
-    pub(super) reply: Reply,
-    /// The progress token as the agent spelled it.
-    pub(super) token: Option<Box<str>>,
-    /// Whether URIs in the answer are shown as on `/mcp`.
-    pub(super) mapped: bool,
-    /// Whether the answer must be recorded before the agent may see it.
-    pub(super) held: bool,
-    /// How its answer may refer to tasks.
-    pub(super) role: Role,
-    /// Which list is requested, if any.
-    pub(super) list: Option<Kind>,
-    /// Set if entries of the list are hidden from the grant.
-    pub(super) hides: Option<ListFilter>,
-    /// Set if it requests a list from its beginning: how many times a new list of tools was
-    /// necessary when it was made.
-    pub(super) from_start: Option<u64>,
-    /// The epoch in which it was sent; `None` if it was not sent yet.
-    pub(super) epoch: Option<u64>,
-    /// The agent cancelled it: only the server may still answer it.
-    pub(super) cancelled: bool,
-    /// If the server is sessionless: how its answer reaches the agent.
-    pub(super) bridge: Option<Bridge>,
-    pub(super) answered: oneshot::Sender<Settled>,
-}
-
-/// How answers of a sessionless server reach an agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bridge {
-    /// Unchanged: the agent is sessionless too.
-    Passthrough,
-    /// Translated for a sessionful agent.
-    Translate,
-    /// The agent is being asked for input before the request continues.
-    AskingAgent,
-}
-
-/// A list from which entries are hidden.
-pub(super) struct ListFilter {
-    pub(super) kind: Kind,
-    pub(super) grant: Arc<Grant>,
-    /// When it was requested.
-    pub(super) now: Timestamp,
-}
-
-impl ListFilter {
-    /// `None` if `method` does not request a list.
-    pub(super) fn of(method: &str, grant: &Arc<Grant>, now: Timestamp) -> Option<Self> {
-        Some(Self { kind: Kind::listed_by(method)?, grant: Arc::clone(grant), now })
-    }
 }
 
 // === impl Waiters ===
@@ -317,86 +248,6 @@ impl Waiters {
         self.removed.notify_waiters();
         for (_, waiting) in failed {
             waiting.fail(failure, server);
-        }
-    }
-}
-
-// === impl AgentWaiter ===
-
-impl AgentWaiter {
-    fn sees_list_as_it_is(&self) -> bool {
-        // Tools are judged before the agent sees them.
-        self.list.is_some_and(|kind| kind != Kind::Tools)
-            && self.hides.is_none()
-            && !self.mapped
-            && self.bridge.is_none()
-    }
-
-    /// The method that requests the list, if it is one.
-    pub(super) fn list_method(&self) -> Option<&'static str> {
-        let of_tasks = (self.role == Role::List).then_some(method::TASKS_LIST);
-        self.list.map(Kind::method).or(of_tasks)
-    }
-
-    /// The effect of a request that was not sent: earlier rounds may have run.
-    fn effect_unsent(&self) -> Effect {
-        match self.bridge {
-            Some(Bridge::AskingAgent) => Effect::Unknown,
-            _ => Effect::NotStarted,
-        }
-    }
-}
-
-// === impl Waiter ===
-
-impl Waiter {
-    fn fail(self, failure: &Failure, server: &Server) {
-        match self {
-            Self::Agent(waiting) if waiting.cancelled => {
-                server.metrics.cancelled.inc();
-                let sent = waiting.epoch.is_some();
-                let effect = if sent { Effect::Unknown } else { waiting.effect_unsent() };
-                waiting.reply.skip_answer();
-                drop(waiting.answered.send(Ok(Ended::cancelled(effect))));
-            }
-            Self::Agent(waiting) => {
-                let failure = match failure {
-                    // A request that was not sent cannot have had an effect.
-                    Failure::Lost { why }
-                        if waiting.epoch.is_none()
-                            && waiting.bridge != Some(Bridge::AskingAgent) =>
-                    {
-                        &Failure::unavailable(why.clone())
-                    }
-                    failure => failure,
-                };
-                match failure {
-                    Failure::Timeout { .. } => server.metrics.timeout.inc(),
-                    Failure::Lost { .. } => server.metrics.lost.inc(),
-                    _ => server.metrics.unavailable.inc(),
-                };
-                let reply = waiting.reply;
-                let (expects, call_id) = (reply.expects(), reply.call_id());
-                let answer = failure.answer(server.name(), reply.id(), expects, call_id);
-                reply.answer(answer);
-                drop(waiting.answered.send(Ok(failure.ended())));
-            }
-            Self::Own(waiting, _) => drop(waiting.send(Err(failure.clone()))),
-        }
-    }
-
-    fn epoch(&self) -> Option<u64> {
-        match self {
-            Self::Agent(waiting) => waiting.epoch,
-            Self::Own(_, epoch) => Some(*epoch),
-        }
-    }
-
-    /// An agent's request that has been sent.
-    fn running(&self) -> Option<&AgentWaiter> {
-        match self {
-            Self::Agent(agent) if agent.epoch.is_some() => Some(agent),
-            _ => None,
         }
     }
 }

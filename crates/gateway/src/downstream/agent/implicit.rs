@@ -63,7 +63,7 @@ impl AgentSession {
                 let params = format!(r#"{{"requestId":{number},"reason":"the client is gone"}}"#);
                 let body = write::notification(method::CANCELLED, Some(&params));
                 self.tasks.spawn(timeout(BACKGROUND_TIMEOUT, async move {
-                    link.tell(body, Closed::CANCELLED).await;
+                    link.forward_cleared(body, Closed::CANCELLED).await;
                 }));
             }
         }

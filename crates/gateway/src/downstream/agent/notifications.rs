@@ -80,7 +80,8 @@ impl AgentSession {
 
     /// Delivers before the agent's next message is read, even if the agent disconnects meanwhile.
     pub(super) async fn pass_on(&self, link: Arc<Link>, body: Bytes, closed: Closed) {
-        let delivered = self.tasks.spawn(async move { link.tell(body, closed).await }).await;
+        let delivered =
+            self.tasks.spawn(async move { link.forward_cleared(body, closed).await }).await;
         if delivered.is_err() {
             tracing::debug!(endpoint = %self.endpoint, "message not forwarded");
         }

@@ -81,7 +81,7 @@ impl TaskStream {
         self.over.cancel();
     }
 
-    fn tell(&self, notification: &Notification<'_>) {
+    fn notify(&self, notification: &Notification<'_>) {
         let mut begun = self.begun.lock();
         if begun.yes {
             self.push(notification.raw);
@@ -93,12 +93,12 @@ impl TaskStream {
     /// Delivers a notification about a task of the client; others were not requested.
     fn push(&self, raw: &str) {
         let Some(session) = self.session.upgrade() else { return };
-        let Ok(Incoming::One(Message::Notification(told))) =
+        let Ok(Incoming::One(Message::Notification(received))) =
             parse_server(raw.as_bytes(), &Limits::default())
         else {
             return;
         };
-        let named = TaskMessage::of(&told.method, told.params);
+        let named = TaskMessage::of(&received.method, received.params);
         let Some(named) = named.filter(|named| named.is_of(&session, &self.server)) else { return };
         let Some(update) = &named.update else { return };
         let who = (&*session.grant().label, session.key());
@@ -151,7 +151,7 @@ impl Link {
                 more.agreed.send_replace(Some(more.agreed_to(filter)));
             }
             method::CANCELLED => return false,
-            _ => more.tell(notification),
+            _ => more.notify(notification),
         }
         true
     }

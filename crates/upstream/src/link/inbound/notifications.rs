@@ -40,8 +40,8 @@ impl Link {
             method if is_general(method) => {
                 self.note_change(method);
                 match without_tag(notification) {
-                    Some(untagged) => self.tell_untagged(&untagged),
-                    None => self.tell_all(notification, body),
+                    Some(untagged) => self.notify_untagged(&untagged),
+                    None => self.notify_all(notification, body),
                 }
             }
             // Names no task.
@@ -50,7 +50,7 @@ impl Link {
             }
             _ => match self.buffer_of(call) {
                 Some(buffer) => buffer.push(body.clone()),
-                None => self.tell_all(notification, body),
+                None => self.notify_all(notification, body),
             },
         }
     }
@@ -78,7 +78,7 @@ impl Link {
             }
         };
         let server = self.server.name();
-        let mut told = false;
+        let mut is_delivered = false;
         for session in sessions.iter().filter(|session| named.is_of(*session, server)) {
             if let Some(update) = &named.update {
                 let who = (&*session.grant().label, session.key());
@@ -89,9 +89,11 @@ impl Link {
             let buffer = is_one.then(|| self.buffer_of(call)).flatten();
             let buffer = buffer.unwrap_or_else(|| Arc::clone(session.general()));
             push(&buffer, notification.raw, &[(raw, &shown)]);
-            told = true;
+            is_delivered = true;
         }
-        if !told && let Some(forgotten) = self.early.keep(&named.own, notification.raw, call) {
+        if !is_delivered
+            && let Some(forgotten) = self.early.keep(&named.own, notification.raw, call)
+        {
             self.server.metrics.dropped.inc_by(forgotten);
             tracing::debug!(server, "notification about an unknown task dropped");
         }
@@ -140,9 +142,9 @@ impl Link {
     }
 
     /// Delivers a notification that belongs to no request to all agents that it concerns.
-    fn tell_all(&self, notification: &Notification<'_>, body: &Bytes) {
+    fn notify_all(&self, notification: &Notification<'_>, body: &Bytes) {
         if notification.method == method::RESOURCES_UPDATED {
-            return self.tell_of_update(notification, body);
+            return self.notify_of_update(notification, body);
         }
         match &self.parties {
             Parties::One(session) => {
@@ -164,9 +166,9 @@ impl Link {
         }
     }
 
-    /// Tells of a changed resource the agents whose policy lets them know of it; on a shared link,
-    /// those of them that subscribed to it.
-    fn tell_of_update(&self, notification: &Notification<'_>, body: &Bytes) {
+    /// Reports a changed resource to the agents whose policy shows it; on a shared link, to those of
+    /// them that subscribed to it.
+    fn notify_of_update(&self, notification: &Notification<'_>, body: &Bytes) {
         let params = notification.params.unwrap_or("{}");
         let uri = peek(params, &["uri"]).ok().flatten().and_then(text).unwrap_or_default();
         let server = self.server.name();
@@ -196,11 +198,11 @@ impl Link {
         }
     }
 
-    pub(super) fn tell_untagged(&self, body: &Bytes) {
+    pub(super) fn notify_untagged(&self, body: &Bytes) {
         if let Ok(Incoming::One(Message::Notification(notification))) =
             parse_server(body, &Limits::default())
         {
-            self.tell_all(&notification, body);
+            self.notify_all(&notification, body);
         }
     }
 }

@@ -132,6 +132,6 @@ impl Link {
 
     fn answer_server(&self, answer: Bytes) {
         let Some(me) = self.me.upgrade() else { return };
-        self.tasks.spawn(async move { me.tell(answer, Closed::answer()).await });
+        self.tasks.spawn(async move { me.forward_cleared(answer, Closed::answer()).await });
     }
 }

@@ -40,7 +40,7 @@ impl Pending {
         if timed_out && still_runs {
             let params = format!(r#"{{"requestId":{number},"reason":"timeout"}}"#);
             let body = write::notification(method::CANCELLED, Some(&params));
-            link.tell(body, Closed::CANCELLED).await;
+            link.forward_cleared(body, Closed::CANCELLED).await;
         }
         self.answer.try_recv().ok().and_then(Result::ok).unwrap_or_else(|| failure.ended())
     }

@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use toolgate_admission::answer_kind::AnswerKind;
 
 use super::*;
@@ -9,7 +10,9 @@ use crate::event_buffer::First;
 use crate::link::{Instances, ServerSettings};
 use crate::metrics::Metrics;
 use crate::pins::PinMode;
+use crate::reply::Reply;
 use crate::results::Results;
+use crate::tasks::Role;
 
 /// A server that is never connected to; failures name it.
 fn server() -> Server {
@@ -65,7 +68,7 @@ fn lost() -> Failure {
 }
 
 #[test]
-fn numbers_are_given_once_and_whoever_waits_is_taken_once() {
+fn numbers_are_assigned_once_and_waiters_taken_once() {
     let room = Waiters::new();
     let (first, _) = wait(&room, 1, "7");
     let (second, _) = wait(&room, 2, "7");
@@ -104,8 +107,8 @@ async fn a_lost_channel_fails_what_was_sent_over_it_and_nothing_else() {
     let (sent, sent_buffer) = wait(&room, 1, "1");
     let (bridge, newer_buffer) = wait(&room, 1, "2");
     let (_, unsent_buffer) = wait(&room, 1, "3");
-    let (tell, mut handshake) = oneshot::channel();
-    room.insert(room.number(), Waiter::Own(tell, 2));
+    let (sender, mut handshake) = oneshot::channel();
+    room.insert(room.number(), Waiter::Own(sender, 2));
     room.mark_sent(sent, 1);
     room.mark_sent(bridge, 2);
 
@@ -122,7 +125,7 @@ async fn a_lost_channel_fails_what_was_sent_over_it_and_nothing_else() {
 }
 
 #[test]
-fn failing_says_whether_the_request_was_sent() {
+fn failing_reports_whether_the_request_was_sent() {
     let (room, server) = (Waiters::new(), server());
     let (sent, _) = wait(&room, 1, "1");
     let (unsent, _) = wait(&room, 1, "2");
@@ -138,9 +141,9 @@ fn buffers_are_found_by_number_and_by_what_runs() {
     let (first, _) = wait(&room, 1, "1");
     let (second, _) = wait(&room, 1, "2");
     let (unsent, _) = wait(&room, 1, "3");
-    let (tell, _heard) = oneshot::channel();
+    let (sender, _receiver) = oneshot::channel();
     let handshake = room.number();
-    room.insert(handshake, Waiter::Own(tell, 1));
+    room.insert(handshake, Waiter::Own(sender, 1));
     assert_eq!(number_of(room.only_buffer()), None, "nothing runs");
 
     room.mark_sent(first, 1);
