@@ -12,9 +12,9 @@
 //! Start at [`decide`]. Tested against a naive interpreter in `decide/tests`.
 
 mod counters;
+mod effects;
 mod examine;
 mod later;
-mod say;
 mod steps;
 
 use std::sync::Arc;
@@ -26,10 +26,10 @@ use crate::{
     Verdict,
     model::{Approve, Entry, Rule, RuleKind},
 };
+use effects::RuleEffect;
 use examine::Of;
 pub use examine::{Examined, examine};
 use later::Moment;
-use say::Said;
 
 /// Decides one call, by its arguments alone.
 pub fn decide(policy: &Policy, call: &Call<'_>, usage: &dyn Usage, now: Timestamp) -> Verdict {
@@ -81,7 +81,7 @@ fn weigh(
         examined,
         entries: &entries,
         enforced,
-        said: None,
+        first: None,
         would: None,
         rules: smallvec::SmallVec::new(),
         reservations: Vec::new(),
@@ -142,9 +142,9 @@ struct Engine<'p, 'a, 'f> {
     /// Whether the document is enforced; in shadow the call passes after the same decision.
     enforced: bool,
     /// The first effect of an enforced rule.
-    said: Option<Said>,
+    first: Option<RuleEffect>,
     /// The first effect of a rule in shadow.
-    would: Option<Said>,
+    would: Option<RuleEffect>,
     rules: smallvec::SmallVec<[Contribution; 4]>,
     reservations: Vec<Reservation>,
     /// Rules that hold, and whether they are in shadow.
@@ -171,8 +171,8 @@ impl Engine<'_, '_, '_> {
 
     /// Assembles the verdict.
     fn finish(mut self) -> Verdict {
-        let mut verdict = match self.said.take() {
-            Some(said) => said.into_verdict(),
+        let mut verdict = match self.first.take() {
+            Some(effect) => effect.into_verdict(),
             None => Verdict::allowed(),
         };
         verdict.rules = self.rules;
@@ -181,14 +181,19 @@ impl Engine<'_, '_, '_> {
             verdict.lifted = self.lifted;
         }
         if verdict.effect == Effect::Hold {
-            verdict.hold = say::merge_holds(&self.holds).map(Box::new);
+            verdict.hold = effects::merge_holds(&self.holds).map(Box::new);
         }
         if !self.enforced {
             return let_pass(verdict);
         }
-        verdict.shadow = self.would.filter(|would| would.word() > word(&verdict)).map(|would| {
-            Box::new(Shadowed { effect: would.effect, refusal: would.refusal, rule: would.rule })
-        });
+        verdict.shadow =
+            self.would.filter(|would| would.strictness() > word(&verdict)).map(|would| {
+                Box::new(Shadowed {
+                    effect: would.effect,
+                    refusal: would.refusal,
+                    rule: would.rule,
+                })
+            });
         verdict
     }
 }

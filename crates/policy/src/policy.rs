@@ -34,16 +34,16 @@ pub struct Policy {
     pub(crate) hash: String,
     pub(crate) tools: Index,
     pub(crate) hide: Index,
-    pub(crate) words: Words,
+    pub(crate) implicit: ImplicitRules,
 }
 
-/// Rule names that are not pointers.
+/// The rules that a document does not name itself.
 #[derive(Debug)]
-pub(crate) struct Words {
+pub(crate) struct ImplicitRules {
     pub(crate) hidden: Arc<str>,
     pub(crate) default_deny: Arc<str>,
     pub(crate) repeat: Arc<str>,
-    /// How a predicate asks that says nothing about it.
+    /// How a predicate without keys for it asks a person.
     pub(crate) approve: Approve,
 }
 
@@ -97,7 +97,7 @@ impl Policy {
             hash: digest.to_string(),
             tools: Index::new(document.tools.iter().map(|(key, _)| key)),
             hide: Index::new(&document.hide),
-            words: Words {
+            implicit: ImplicitRules {
                 hidden: "(hidden)".into(),
                 default_deny: "(default deny)".into(),
                 repeat: "/loop".into(),

@@ -98,10 +98,10 @@ impl Policy {
             entry_rules(entry, &mut rules);
         }
         if !self.document.hide.is_empty() {
-            rules.insert(self.words.hidden.to_string());
+            rules.insert(self.implicit.hidden.to_string());
         }
         if self.document.repeat.is_some() {
-            rules.insert(self.words.repeat.to_string());
+            rules.insert(self.implicit.repeat.to_string());
         }
         let unreached = rules.difference(&reached).cloned().collect();
         TestReport { results, unreached, rules: rules.len() }
@@ -205,7 +205,7 @@ impl Policy {
         let mut taken = verdict.reservations.clone();
         if is_any {
             // Calls without `args` are treated as having different arguments.
-            taken.retain(|one| one.rule != self.words.repeat);
+            taken.retain(|one| one.rule != self.implicit.repeat);
         }
         if verdict.effect == Effect::Allow
             && let Ok(receipt) = ledger.admit(&taken, now)

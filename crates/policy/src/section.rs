@@ -58,13 +58,17 @@ impl Policy {
             Verdict::refused(effect, rule, format!("the {what} `{name}` is {why}; do not retry"))
         };
         let verdict = if section.hide.iter().any(|pattern| names.may_be(pattern)) {
-            refused(Effect::Hide, self.words.hidden.clone(), "not available under this policy")
+            refused(Effect::Hide, self.implicit.hidden.clone(), "not available under this policy")
         } else if let Some(pattern) = section.deny.iter().find(|pattern| names.may_be(pattern)) {
             refused(Effect::Deny, pattern.rule.clone(), "denied by this policy")
         } else if section.opens(names) {
             return Verdict::allowed();
         } else {
-            refused(Effect::Deny, self.words.default_deny.clone(), "not permitted by this policy")
+            refused(
+                Effect::Deny,
+                self.implicit.default_deny.clone(),
+                "not permitted by this policy",
+            )
         };
         if self.is_shadow(now) { let_pass(verdict) } else { verdict }
     }

@@ -22,7 +22,7 @@ pub fn terms(policy: &Policy, call: &Call<'_>, now: Timestamp) -> Vec<String> {
         all.push("shadow".to_owned());
     }
     for entry in policy.entries(call) {
-        let own = of_entry(entry, &policy.words.approve);
+        let own = of_entry(entry, &policy.implicit.approve);
         if entry.shadow.holds_at(now) {
             all.push(format!("shadow {}", entry.pointer));
         }

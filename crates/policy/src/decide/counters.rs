@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{
     Engine,
-    say::{Said, Words, worded},
+    effects::{RuleEffect, Wording, worded},
     steps::CHANGE,
 };
 use crate::{
@@ -32,13 +32,14 @@ impl<'p> Engine<'p, '_, '_> {
             let until = last.map(|at| repeats.window.after(at)).filter(|end| *end > self.now);
             if let Some(until) = until.filter(|_| self.call.approval == Approval::None) {
                 let wait = seconds_until(self.now, until);
-                self.say(shadow, &repeats.rule, Effect::Deny, |words| {
-                    let text = words.of(|| format!(
+                self.record(shadow, &repeats.rule, Effect::Deny, |wording| {
+                    let text = wording.of(|| format!(
                         "the same call of `{tool}` was already made within the last {}; do not \
                          repeat it, use the earlier result (the same call is possible again in {wait} s)",
                         repeats.window
                     ));
-                    Said { retry_after: Some(wait), ..Said::denied(&repeats.rule, text) }
+                    let denied = RuleEffect::denied(&repeats.rule, text);
+                    RuleEffect { retry_after: Some(wait), ..denied }
                 });
             } else {
                 self.reservations.push(Reservation {
@@ -54,10 +55,10 @@ impl<'p> Engine<'p, '_, '_> {
 
     pub(super) fn step_loop(&mut self) {
         let Some(repeat) = self.policy.document.repeat else { return };
-        let rule = Arc::clone(&self.policy.words.repeat);
+        let rule = Arc::clone(&self.policy.implicit.repeat);
         let Some(digest) = self.examined.digest else {
             if self.call.arguments.is_some() {
-                self.say(false, &rule, Effect::Deny, |words| unreadable(&rule, words));
+                self.record(false, &rule, Effect::Deny, |wording| unreadable(&rule, wording));
             }
             return;
         };
@@ -82,13 +83,13 @@ impl<'p> Engine<'p, '_, '_> {
             }
             Err(Failure::Spent(retry)) => {
                 let (tool, window) = (self.call.tool, repeat.window);
-                self.say(false, &rule, Effect::Deny, |words| {
-                    let text = words.of(|| format!(
+                self.record(false, &rule, Effect::Deny, |wording| {
+                    let text = wording.of(|| format!(
                         "you have made this very call of `{tool}` {max} times within {}: \
                          you are in a loop; stop, do not repeat it, and try something else or ask the person",
                         window.spelled()
                     ));
-                    Said::limited(&rule, text, retry)
+                    RuleEffect::limited(&rule, text, retry)
                 });
             }
             Err(_) => self.unavailable(false, &rule),
@@ -167,9 +168,9 @@ impl<'p> Engine<'p, '_, '_> {
                 }
                 Err(Failure::Spent(retry)) => {
                     let (max, tool) = (limit.max, self.call.tool);
-                    self.say(shadow, &limit.rule, Effect::Deny, |words| {
-                        let text = words.of(|| in_flight_text(tool, max));
-                        Said::limited(&limit.rule, text, retry)
+                    self.record(shadow, &limit.rule, Effect::Deny, |wording| {
+                        let text = wording.of(|| in_flight_text(tool, max));
+                        RuleEffect::limited(&limit.rule, text, retry)
                     });
                 }
                 Err(_) => self.unavailable(shadow, &limit.rule),
@@ -179,36 +180,38 @@ impl<'p> Engine<'p, '_, '_> {
 
     fn bad_amount(&mut self, shadow: bool, limit: &'p Limit, why: &'static str) {
         let Increment::From(path) = &limit.increment else { return };
-        self.say(shadow, &limit.rule, Effect::Deny, |words| {
-            let text = words.of(|| {
+        self.record(shadow, &limit.rule, Effect::Deny, |wording| {
+            let text = wording.of(|| {
                 format!(
                     "`{}` {why}, but the limit `{}` counts it; {CHANGE}",
                     path.text, limit.counter
                 )
             });
-            Said::denied(&limit.rule, text)
+            RuleEffect::denied(&limit.rule, text)
         });
     }
 
     fn spent(&mut self, shadow: bool, limit: &'p Limit, retry: Option<u64>) {
         let tool = self.call.tool;
-        self.say(shadow, &limit.rule, Effect::Deny, |words| {
-            let text = words.of(|| spent_text(limit, tool, retry));
-            Said::limited(&limit.rule, text, retry)
+        self.record(shadow, &limit.rule, Effect::Deny, |wording| {
+            let text = wording.of(|| spent_text(limit, tool, retry));
+            RuleEffect::limited(&limit.rule, text, retry)
         });
     }
 
     fn unavailable(&mut self, shadow: bool, rule: &Arc<str>) {
-        self.say(shadow, rule, Effect::Deny, |words| {
+        self.record(shadow, rule, Effect::Deny, |wording| {
             let text = "the counters of this policy cannot be read now; retry later";
-            let text = words.of(|| text.to_owned());
-            Said::denied(rule, text)
+            let text = wording.of(|| text.to_owned());
+            RuleEffect::denied(rule, text)
         });
     }
 
     fn unreadable(&mut self, entry: &Entry, rule: &Arc<str>) {
         if self.call.arguments.is_some() {
-            self.say(self.shadow(entry), rule, Effect::Deny, |words| unreadable(rule, words));
+            self.record(self.shadow(entry), rule, Effect::Deny, |wording| {
+                unreadable(rule, wording)
+            });
         }
     }
 }
@@ -237,9 +240,9 @@ fn spent_text(limit: &Limit, tool: &str, retry: Option<u64>) -> String {
     worded(limit.on_deny.as_deref(), otherwise, &then)
 }
 
-fn unreadable(rule: &Arc<str>, words: Words) -> Said {
-    let text = words.of(|| format!("the arguments are not clean JSON; {CHANGE}"));
-    Said::denied(rule, text)
+fn unreadable(rule: &Arc<str>, wording: Wording) -> RuleEffect {
+    let text = wording.of(|| format!("the arguments are not clean JSON; {CHANGE}"));
+    RuleEffect::denied(rule, text)
 }
 
 /// A call takes each counter once, with the largest amount of its limits.

@@ -11,8 +11,8 @@ use crate::{
     truth::Fault,
 };
 
-/// The effect of a rule against the call.
-pub(super) struct Said {
+/// The effect of a rule on a call, with the text of its refusal.
+pub(super) struct RuleEffect {
     pub(super) effect: Effect,
     pub(super) refusal: Option<Refusal>,
     pub(super) rule: Arc<str>,
@@ -20,19 +20,19 @@ pub(super) struct Said {
     pub(super) retry_after: Option<u64>,
 }
 
-/// Whether the text of an effect will be read; if not, it is not written.
+/// Writes the text of an effect, if the text will be read.
 #[derive(Clone, Copy)]
-pub(super) struct Words {
+pub(super) struct Wording {
     read: bool,
 }
 
-impl Words {
+impl Wording {
     pub(super) fn of(self, text: impl FnOnce() -> String) -> String {
         if self.read { text() } else { String::new() }
     }
 }
 
-impl Said {
+impl RuleEffect {
     pub(super) fn denied(rule: &Arc<str>, message: String) -> Self {
         Self {
             effect: Effect::Deny,
@@ -59,7 +59,7 @@ impl Said {
         }
     }
 
-    pub(super) fn word(&self) -> u8 {
+    pub(super) fn strictness(&self) -> u8 {
         strictness(self.effect, self.refusal)
     }
 }
@@ -67,18 +67,18 @@ impl Said {
 impl Engine<'_, '_, '_> {
     /// Records the effect of a rule. The first enforced effect is the verdict, so only its text is
     /// written. Texts of rules in shadow are never read.
-    pub(super) fn say(
+    pub(super) fn record(
         &mut self,
         shadow: bool,
         rule: &Arc<str>,
         effect: Effect,
-        said: impl FnOnce(Words) -> Said,
+        worded: impl FnOnce(Wording) -> RuleEffect,
     ) {
         self.rules.push(Contribution { rule: Arc::clone(rule), effect, shadow });
-        let words = Words { read: self.enforced && !shadow };
-        let slot = if shadow { &mut self.would } else { &mut self.said };
+        let wording = Wording { read: self.enforced && !shadow };
+        let slot = if shadow { &mut self.would } else { &mut self.first };
         if slot.is_none() {
-            *slot = Some(Said { effect, ..said(words) });
+            *slot = Some(RuleEffect { effect, ..worded(wording) });
         }
     }
 }

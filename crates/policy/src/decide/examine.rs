@@ -9,7 +9,7 @@
 
 use smallvec::SmallVec;
 
-use super::{later, later::Known, say};
+use super::{effects, later, later::Known};
 use crate::{
     Amount, Call, Digest, Policy, argument_digest, budget, intercept, limit,
     model::{Action, Entry, Increment, Predicate, Rule, RuleKind, Shadow},
@@ -158,10 +158,10 @@ fn rule_known(rule: &Rule, facts: &Facts<'_>) -> Known {
     let holds = intercept::holds(rule, facts);
     let asks = rule.kind == RuleKind::RequireApproval;
     if asks && !facts.budget.is_spent() && intercept::is_unclear(rule, facts) {
-        return Known::Error(say::undecided(NOT_CLEAN).into());
+        return Known::Error(effects::undecided(NOT_CLEAN).into());
     }
     match (facts.budget.is_spent(), holds) {
-        (true, _) => Known::Error(say::undecided(budget::OVER).into()),
+        (true, _) => Known::Error(effects::undecided(budget::OVER).into()),
         (false, true) => Known::True,
         (false, false) => Known::False,
     }

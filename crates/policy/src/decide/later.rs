@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use super::say;
+use super::effects;
 use crate::{
     Call, Usage,
     json::{Malformed, Value},
@@ -148,7 +148,7 @@ fn owned(facts: &Facts<'_>, condition: &Condition, side: Side, depth: usize) -> 
 
 /// Whether the grant owns a value.
 fn owner(condition: &Condition, value: &Value<'_>) -> Known {
-    let fault = |why| say::fault_text(Fault { condition, why });
+    let fault = |why| effects::fault_text(Fault { condition, why });
     let Operand::Text(kind) = &condition.operand else { return Known::UNKNOWN };
     let Some(value) = owned_value(value) else {
         let why = "is not a string or integer of at most 256 bytes";
@@ -258,7 +258,7 @@ impl From<Truth<'_>> for Known {
         match truth {
             Truth::False => Known::False,
             Truth::True => Known::True,
-            Truth::Error(fault) => Known::Error(say::fault_text(fault).into()),
+            Truth::Error(fault) => Known::Error(effects::fault_text(fault).into()),
         }
     }
 }

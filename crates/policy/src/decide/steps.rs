@@ -6,9 +6,9 @@ use jiff::Timestamp;
 
 use super::{
     Engine,
+    effects::{self, RuleEffect, Wording, worded},
     examine::List,
     later::{self, Settled},
-    say::{self, Said, Words, worded},
 };
 use crate::{
     Approval, Contribution, Effect, Lifted, intercept, limit,
@@ -52,17 +52,17 @@ impl Engine<'_, '_, '_> {
     pub(super) fn step_hidden(&mut self) -> bool {
         let entries = self.entries.iter().map(|(_, entry)| *entry);
         let (hidden, would) = hidden(self.examined.hidden, entries, self.now);
-        let rule = Arc::clone(&self.policy.words.hidden);
+        let rule = Arc::clone(&self.policy.implicit.hidden);
         let tool = self.call.tool;
-        let said = |words: Words| {
+        let hides = |wording: Wording| {
             let text = || format!("the tool `{tool}` is not available under this policy; {STOP}");
-            let text = words.of(text);
-            Said::denied(&rule, text)
+            let text = wording.of(text);
+            RuleEffect::denied(&rule, text)
         };
         if hidden {
-            self.say(false, &rule, Effect::Hide, said);
+            self.record(false, &rule, Effect::Hide, hides);
         } else if would {
-            self.say(true, &rule, Effect::Hide, said);
+            self.record(true, &rule, Effect::Hide, hides);
         }
         hidden
     }
@@ -75,11 +75,11 @@ impl Engine<'_, '_, '_> {
             || call.is_my_permissions()
             || self.entries.iter().any(|(_, entry)| named(entry));
         if !opened {
-            let rule = Arc::clone(&self.policy.words.default_deny);
-            self.say(false, &rule, Effect::Deny, |words| {
+            let rule = Arc::clone(&self.policy.implicit.default_deny);
+            self.record(false, &rule, Effect::Deny, |wording| {
                 let tool = call.tool;
                 let text = || format!("the tool `{tool}` is not permitted by this policy; {STOP}");
-                Said::denied(&rule, words.of(text))
+                RuleEffect::denied(&rule, wording.of(text))
             });
             return true;
         }
@@ -96,10 +96,10 @@ impl Engine<'_, '_, '_> {
                 continue;
             }
             let tool = self.call.tool;
-            self.say(self.shadow(entry), &entry.action_rule, Effect::Deny, |words| {
+            self.record(self.shadow(entry), &entry.action_rule, Effect::Deny, |wording| {
                 let otherwise = || format!("the tool `{tool}` is denied by this policy");
-                let text = words.of(|| worded(entry.reason.as_deref(), otherwise, STOP));
-                Said::denied(&entry.action_rule, text)
+                let text = wording.of(|| worded(entry.reason.as_deref(), otherwise, STOP));
+                RuleEffect::denied(&entry.action_rule, text)
             });
         }
     }
@@ -136,16 +136,16 @@ impl Engine<'_, '_, '_> {
         required: bool,
     ) {
         let tool = self.call.tool;
-        self.say(self.shadow(entry), &predicate.rule, Effect::Deny, |words| {
-            let text = words.of(|| match truth {
+        self.record(self.shadow(entry), &predicate.rule, Effect::Deny, |wording| {
+            let text = wording.of(|| match truth {
                 Settled::Error(why) => format!("{why}; {CHANGE}"),
                 _ => worded(
                     predicate.on_deny.as_deref(),
-                    || say::predicate_text(predicate, tool, required),
+                    || effects::predicate_text(predicate, tool, required),
                     CHANGE,
                 ),
             });
-            Said::denied(&predicate.rule, text)
+            RuleEffect::denied(&predicate.rule, text)
         });
     }
 
@@ -167,9 +167,9 @@ impl Engine<'_, '_, '_> {
                     && known == Settled::True
                     && intercept::holds_of_counters(rule, &state);
                 if let Settled::Error(why) = known {
-                    self.say(shadow, &rule.pointer, Effect::Deny, |words| {
-                        let text = words.of(|| format!("{why}; {CHANGE}"));
-                        Said::denied(&rule.pointer, text)
+                    self.record(shadow, &rule.pointer, Effect::Deny, |wording| {
+                        let text = wording.of(|| format!("{why}; {CHANGE}"));
+                        RuleEffect::denied(&rule.pointer, text)
                     });
                     break;
                 } else if rule.kind == RuleKind::RequireApproval {
@@ -177,11 +177,11 @@ impl Engine<'_, '_, '_> {
                         self.holds.push((&rule.approve, Arc::clone(&rule.pointer), shadow));
                     }
                 } else if !holds {
-                    self.say(shadow, &rule.pointer, Effect::Deny, |words| {
+                    self.record(shadow, &rule.pointer, Effect::Deny, |wording| {
                         let otherwise = || format!("Denied by rule \"{}\"", rule.name);
                         let then = if rule.kind == RuleKind::Deny { STOP } else { CHANGE };
-                        let text = words.of(|| worded(rule.on_deny.as_deref(), otherwise, then));
-                        Said::denied(&rule.pointer, text)
+                        let text = wording.of(|| worded(rule.on_deny.as_deref(), otherwise, then));
+                        RuleEffect::denied(&rule.pointer, text)
                     });
                     break;
                 }
@@ -202,7 +202,7 @@ impl Engine<'_, '_, '_> {
                     Settled::False | Settled::Skipped => {}
                     Settled::True => {
                         let approve = predicate.approve.as_deref();
-                        let approve = approve.unwrap_or(&self.policy.words.approve);
+                        let approve = approve.unwrap_or(&self.policy.implicit.approve);
                         self.holds.push((approve, Arc::clone(&predicate.rule), shadow));
                     }
                     truth @ Settled::Error(_) => self.deny_by(entry, predicate, truth, false),
@@ -226,11 +226,11 @@ impl Engine<'_, '_, '_> {
         }
         let tool = self.call.tool;
         for (approve, rule, shadow) in self.holds.clone() {
-            self.say(shadow, &rule, Effect::Hold, |words| {
+            self.record(shadow, &rule, Effect::Hold, |wording| {
                 let otherwise = || format!("`{tool}` needs the approval of a person");
                 let note = approve.note.as_ref();
-                let text = words.of(|| note.map_or_else(otherwise, Clone::clone));
-                Said { refusal: None, ..Said::denied(&rule, text) }
+                let text = wording.of(|| note.map_or_else(otherwise, Clone::clone));
+                RuleEffect { refusal: None, ..RuleEffect::denied(&rule, text) }
             });
         }
     }

@@ -141,7 +141,7 @@ fn under_default_deny_only_what_is_named_passes() {
 }
 
 #[test]
-fn what_is_refused_takes_nothing_and_says_why() {
+fn a_refused_call_takes_nothing_and_states_why() {
     each_world(|_, doc, calls| {
         for verdict in verdicts(&doc, &calls) {
             let refused = verdict.effect >= Effect::Deny;
