@@ -151,10 +151,10 @@ pub fn record_arguments(
 
 fn names(members: &Members<'_>) -> String {
     let mut out = String::from("[");
-    let mut told = 0;
+    let mut listed = 0;
     for name in members.first.keys() {
         let before = out.len();
-        if told > 0 {
+        if listed > 0 {
             out.push(',');
         }
         push_quoted(&shortened(name), &mut out);
@@ -162,13 +162,13 @@ fn names(members: &Members<'_>) -> String {
             out.truncate(before);
             break;
         }
-        told += 1;
+        listed += 1;
     }
-    if members.count > told {
-        if told > 0 {
+    if members.count > listed {
+        if listed > 0 {
             out.push(',');
         }
-        push_quoted(&format!("… {} more", members.count - told), &mut out);
+        push_quoted(&format!("… {} more", members.count - listed), &mut out);
     }
     out.push(']');
     out

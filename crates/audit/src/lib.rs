@@ -32,7 +32,7 @@ pub use coalesce::{Coalesced, Coalescer};
 pub use durability::Durability;
 pub use error_code::{ERROR_CODES, ErrorCode};
 pub use id::{CallId, Hash, NotHex};
-pub use row::{CounterChange, Draft, Row};
+pub use row::{CounterChange, Draft, ROW_FIELDS, Row};
 pub use truncate::{MAX_TEXT, truncate};
 pub use verify::{BadRow, Defect, Undecodable, Verifier, VerifyReport};
 pub use vocabulary::{Decision, Effect, Outcome, RowKind, UnknownValue};

@@ -87,6 +87,43 @@ pub struct CounterChange {
     pub after: Amount,
 }
 
+/// All fields of a row by their names in its JSON, in the order of an export.
+pub const ROW_FIELDS: &[&str] = &[
+    "seq",
+    "time",
+    "kind",
+    "call_id",
+    "method",
+    "grant",
+    "identity",
+    "person",
+    "agent_session",
+    "client",
+    "via",
+    "server",
+    "session_id",
+    "tool",
+    "fingerprint",
+    "risk",
+    "decision",
+    "error_code",
+    "rule",
+    "policy",
+    "policy_version",
+    "policy_hash",
+    "argument_keys",
+    "arguments",
+    "counters",
+    "approval_id",
+    "outcome",
+    "effect",
+    "upstream_ms",
+    "total_ms",
+    "message",
+    "count",
+    "hash",
+];
+
 /// A draft with its position in the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {

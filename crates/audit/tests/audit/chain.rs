@@ -1,9 +1,10 @@
 //! The canonical form and the hashes never change: old data folders must verify for ever.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::support::{intent, outcome, rest, time};
-use toolgate_audit::{ChainHead, Draft, PublicKey, RowKind, Signer};
+use toolgate_audit::{ChainHead, Draft, PublicKey, ROW_FIELDS, RowKind, Signer};
 
 #[test]
 fn rows_and_hashes_are_the_golden_ones() {
@@ -28,6 +29,20 @@ fn the_json_of_a_row_is_json_with_sorted_members() {
     assert_eq!(serde_json::to_string(&value).unwrap(), row.to_json());
     assert_eq!(value["hash"], row.hash.to_string());
     assert_eq!(value["counters"][0]["after"].to_string(), "3.5");
+}
+
+#[test]
+fn exports_have_every_field_of_a_row() {
+    let mut found = BTreeSet::new();
+    for draft in [intent(0), outcome(1), rest(2)] {
+        let row = ChainHead::default().seal(draft).to_json();
+        let row: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&row).unwrap();
+        found.extend(row.into_iter().map(|(name, _)| name));
+    }
+    // The version of the canonical form is no field.
+    assert!(found.remove("v"));
+    let listed: BTreeSet<String> = ROW_FIELDS.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(listed, found);
 }
 
 #[test]

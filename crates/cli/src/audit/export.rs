@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
-use toolgate_audit::Row;
+use toolgate_audit::{ROW_FIELDS, Row};
 use toolgate_store::RowQuery;
 
 use crate::args::{ExportArgs, ExportOutput};
@@ -12,43 +12,6 @@ use crate::print;
 
 /// Rows of one read.
 const PAGE: usize = 1_000;
-
-/// The columns of CSV: all fields of a row.
-const FIELDS: &[&str] = &[
-    "seq",
-    "time",
-    "kind",
-    "call_id",
-    "method",
-    "grant",
-    "identity",
-    "person",
-    "agent_session",
-    "client",
-    "via",
-    "server",
-    "session_id",
-    "tool",
-    "fingerprint",
-    "risk",
-    "decision",
-    "error_code",
-    "rule",
-    "policy",
-    "policy_version",
-    "policy_hash",
-    "argument_keys",
-    "arguments",
-    "counters",
-    "approval_id",
-    "outcome",
-    "effect",
-    "upstream_ms",
-    "total_ms",
-    "message",
-    "count",
-    "hash",
-];
 
 pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Done> {
     let format = match (args.output, args.excel) {
@@ -102,7 +65,7 @@ impl Format {
             Self::Jsonl => String::new(),
             Self::Csv { excel } => {
                 let mark = if excel { "\u{feff}" } else { "" };
-                format!("{mark}{}\r\n", FIELDS.join(","))
+                format!("{mark}{}\r\n", ROW_FIELDS.join(","))
             }
         }
     }
@@ -125,7 +88,7 @@ fn csv(members: &Map<String, Value>, excel: bool) -> String {
         };
         quoted(&text)
     };
-    let cells: Vec<String> = FIELDS.iter().map(cell).collect();
+    let cells: Vec<String> = ROW_FIELDS.iter().map(cell).collect();
     format!("{}\r\n", cells.join(","))
 }
 
@@ -180,6 +143,6 @@ mod tests {
         let line = csv(row.as_object().unwrap(), false);
         assert!(line.starts_with("7,,"), "{line}");
         assert!(line.contains(r#""[{""a"":1}]""#), "{line}");
-        assert_eq!(line.matches(',').count(), FIELDS.len() - 1);
+        assert_eq!(line.matches(',').count(), ROW_FIELDS.len() - 1);
     }
 }

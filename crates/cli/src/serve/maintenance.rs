@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use jiff::Timestamp;
+use tokio::runtime::{Builder, Runtime};
 use toolgate_audit::{Draft, Hash, RowKind};
 use toolgate_config::Config;
 use toolgate_control::{LOCAL, LocalMode, STDIO};
@@ -13,6 +14,11 @@ use toolgate_store::{Change, StoredGrant};
 use super::{random, sessions, store};
 use crate::data::{DataFolder, data_path};
 
+fn runtime() -> anyhow::Result<Runtime> {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    runtime.context("cannot start the runtime")
+}
+
 /// Adds entries to the showcase of the data folder that `serve` would use; the folder, how many were
 /// added, and for how many there was no room.
 pub(crate) fn take_over(
@@ -21,11 +27,7 @@ pub(crate) fn take_over(
     entries: &[ShowcaseEntry],
 ) -> anyhow::Result<(PathBuf, usize, usize)> {
     let data = DataFolder::open(data_path(data, config)?, &random::token)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
+    let runtime = runtime()?;
     let (store, _) = store::open(data.path(), &config.audit)?;
     let (new, left_out) = runtime.block_on(async {
         let new = sessions::take_over(&store, entries).await?;
@@ -39,11 +41,7 @@ pub(crate) fn take_over(
 pub(crate) fn accept_clock(folder: PathBuf) -> anyhow::Result<()> {
     anyhow::ensure!(folder.join("toolgate.db").exists(), "`{}` contains no data", folder.display());
     let data = DataFolder::open(folder, &random::token)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
+    let runtime = runtime()?;
     runtime.block_on(async {
         let (store, _) = store::open(data.path(), &Config::default().audit)?;
         let (before, now) = (store.status().await?.mark, Timestamp::now());
@@ -69,11 +67,7 @@ pub(crate) fn accept_clock(folder: PathBuf) -> anyhow::Result<()> {
 /// Creates a grant in a data folder that no gateway uses; its token.
 pub(crate) fn create_grant(folder: PathBuf, label: &str, policy: &str) -> anyhow::Result<String> {
     let data = DataFolder::open(folder, &random::token)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
+    let runtime = runtime()?;
     let token = random::token()?;
     let id: [u8; 8] = random::bytes()?;
     runtime.block_on(async {

@@ -9,49 +9,13 @@ use bytes::Bytes;
 use futures_util::stream;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use toolgate_audit::ROW_FIELDS;
 
 use super::audit::filters;
 use crate::look::Look as _;
 use crate::problem::Problem;
 use crate::shown::grouped;
 use crate::visit::{List, Outcome, Visit};
-
-/// Columns of a table: those of `toolgate audit export`.
-const FIELDS: &[&str] = &[
-    "seq",
-    "time",
-    "kind",
-    "call_id",
-    "method",
-    "grant",
-    "identity",
-    "person",
-    "agent_session",
-    "client",
-    "via",
-    "server",
-    "session_id",
-    "tool",
-    "fingerprint",
-    "risk",
-    "decision",
-    "error_code",
-    "rule",
-    "policy",
-    "policy_version",
-    "policy_hash",
-    "argument_keys",
-    "arguments",
-    "counters",
-    "approval_id",
-    "outcome",
-    "effect",
-    "upstream_ms",
-    "total_ms",
-    "message",
-    "count",
-    "hash",
-];
 
 /// How far an export has come.
 struct Export {
@@ -69,7 +33,7 @@ pub(crate) async fn export(visit: Visit) -> Outcome {
     let mut export = Export { visit, is_csv, query, after: Some("0".to_owned()) };
     // An error of the filters is shown as a page.
     let first = export.next().await?;
-    let head = if is_csv { format!("\u{feff}{}\r\n", FIELDS.join(",")) } else { String::new() };
+    let head = if is_csv { format!("\u{feff}{}\r\n", ROW_FIELDS.join(",")) } else { String::new() };
     let first = Bytes::from(head + &first.unwrap_or_default());
     let rest = stream::unfold(export, |mut export| async move {
         let chunk = export.next().await.transpose()?;
@@ -125,7 +89,7 @@ fn csv(members: &Map<String, Value>) -> String {
             text
         }
     };
-    format!("{}\r\n", FIELDS.iter().map(cell).collect::<Vec<_>>().join(","))
+    format!("{}\r\n", ROW_FIELDS.iter().map(cell).collect::<Vec<_>>().join(","))
 }
 
 /// Verifies the whole audit, and says on its page what was found.
