@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_gateway::event_buffer::{First, Next};
@@ -25,13 +25,11 @@ use toolgate_mcp::sessionless::is_sessionless;
 use toolgate_mcp::{Incoming, Limits, Message, Request, Version, code, method, parse_agent, write};
 
 use crate::agents::AgentLimits;
-use crate::stdio_lines::{Line, Lines, too_long};
+use crate::stdio_lines::{Line, LineReader, too_long};
 use crate::stdio_output::{Output, stopped_and_stuck, write_to};
 
 mod opening;
 mod sessionless;
-
-const CHUNK: usize = 64 * 1024;
 
 /// What an agent is connected to.
 pub struct Served {
@@ -100,24 +98,9 @@ pub async fn serve(
 }
 
 impl Agent {
-    async fn read(self: &Arc<Self>, mut input: impl AsyncRead + Unpin, stop: &CancellationToken) {
-        let mut lines = Lines::new(self.served.limits.body);
-        let mut chunk = vec![0; CHUNK];
-        loop {
-            let read = tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                read = async { self.out.room().await; input.read(&mut chunk).await } => read,
-            };
-            let complete = match read {
-                Ok(0) | Err(_) => break,
-                Ok(length) => lines.push(chunk.get(..length).unwrap_or_default()),
-            };
-            for line in complete {
-                self.receive(line).await;
-            }
-        }
-        if let Some(line) = lines.finish() {
+    async fn read(self: &Arc<Self>, input: impl AsyncRead + Unpin, stop: &CancellationToken) {
+        let mut lines = LineReader::new(input, self.served.limits.body);
+        while let Some(line) = lines.next(&self.out, stop).await {
             self.receive(line).await;
         }
     }

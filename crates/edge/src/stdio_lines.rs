@@ -2,9 +2,17 @@
 //!
 //! Invariant: a line that is too long is skipped and reported; the next one is read.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use memchr::memchr;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio_util::sync::CancellationToken;
 use toolgate_mcp::write;
+
+use crate::stdio_output::Output;
+
+const CHUNK: usize = 64 * 1024;
 
 /// The answer to a line over the limit.
 pub(crate) fn too_long(limit: usize) -> Bytes {
@@ -24,6 +32,15 @@ pub(crate) enum Line {
     TooLong,
 }
 
+/// Reads the lines of an input, as long as the output has room for answers.
+pub(crate) struct LineReader<R> {
+    input: R,
+    chunk: Vec<u8>,
+    /// `None` after the end of the input.
+    lines: Option<Lines>,
+    complete: VecDeque<Line>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Lines {
     max: usize,
@@ -31,6 +48,35 @@ pub(crate) struct Lines {
     partial: Vec<u8>,
     /// The rest of the line is dropped.
     skipping: bool,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    /// A reader of lines of at most `max` bytes.
+    pub(crate) fn new(input: R, max: usize) -> Self {
+        let (lines, complete) = (Some(Lines::new(max)), VecDeque::new());
+        Self { input, chunk: vec![0; CHUNK], lines, complete }
+    }
+
+    /// The next line; `None` at the end of the input, or once `stop` is cancelled and all lines that
+    /// were read are returned.
+    pub(crate) async fn next(&mut self, out: &Output, stop: &CancellationToken) -> Option<Line> {
+        while self.complete.is_empty() {
+            let lines = self.lines.as_mut()?;
+            let read = tokio::select! {
+                biased;
+                () = stop.cancelled() => return None,
+                read = async { out.room().await; self.input.read(&mut self.chunk).await } => read,
+            };
+            match read {
+                Ok(0) | Err(_) => self.complete.extend(self.lines.take().and_then(Lines::finish)),
+                Ok(length) => {
+                    let chunk = self.chunk.get(..length).unwrap_or_default();
+                    self.complete.extend(lines.push(chunk));
+                }
+            }
+        }
+        self.complete.pop_front()
+    }
 }
 
 impl Lines {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_gateway::channel::{
@@ -24,10 +24,8 @@ use toolgate_mcp::sessionless::{heads_of, is_sessionless};
 use toolgate_mcp::{Incoming, Limits, Message, Payload, code, method, parse_server, write};
 
 use crate::remote::RemoteConnector;
-use crate::stdio_lines::{Line, Lines, too_long};
+use crate::stdio_lines::{Line, LineReader, too_long};
 use crate::stdio_output::{Output, stopped_and_stuck, write_to};
-
-const CHUNK: usize = 64 * 1024;
 
 /// The limits of a relay.
 #[derive(Debug, Clone, Copy)]
@@ -97,26 +95,11 @@ impl Relay {
     async fn read(
         self: &Arc<Self>,
         limit: usize,
-        mut input: impl AsyncRead + Unpin,
+        input: impl AsyncRead + Unpin,
         stop: &CancellationToken,
     ) {
-        let mut lines = Lines::new(limit);
-        let mut chunk = vec![0; CHUNK];
-        loop {
-            let read = tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                read = async { self.out.room().await; input.read(&mut chunk).await } => read,
-            };
-            let complete = match read {
-                Ok(0) | Err(_) => break,
-                Ok(length) => lines.push(chunk.get(..length).unwrap_or_default()),
-            };
-            for line in complete {
-                self.receive(line, limit).await;
-            }
-        }
-        if let Some(line) = lines.finish() {
+        let mut lines = LineReader::new(input, limit);
+        while let Some(line) = lines.next(&self.out, stop).await {
             self.receive(line, limit).await;
         }
     }
