@@ -32,8 +32,8 @@ use crate::real::servers::start_everything;
 use crate::report::{each, say};
 
 /// The revisions of the protocol that the suite knows the requirements of.
-const LEGACY: &str = "2025-11-25";
-const MODERN: &str = "2026-07-28";
+const SESSIONFUL: &str = "2025-11-25";
+const SESSIONLESS: &str = "2026-07-28";
 
 /// One run of the suite through toolgate.
 #[derive(Clone, Copy)]
@@ -52,44 +52,44 @@ const EVERYTHING: &str = "everything";
 const THROUGH: &[Through] = &[
     Through {
         name: "everything-http",
-        revision: LEGACY,
+        revision: SESSIONFUL,
         server: EVERYTHING,
         what: "2025-11-25, server-everything over HTTP",
     },
     Through {
-        name: "modern-http",
-        revision: MODERN,
+        name: "sessionless-http",
+        revision: SESSIONLESS,
         server: "both",
         what: "2026-07-28, the fixture over HTTP",
     },
     Through {
-        name: "modern-stdio",
-        revision: MODERN,
+        name: "sessionless-stdio",
+        revision: SESSIONLESS,
         server: "child",
         what: "2026-07-28, the fixture as a child",
     },
     Through {
-        name: "modern-to-legacy",
-        revision: MODERN,
-        server: "legacy",
+        name: "sessionless-to-sessionful",
+        revision: SESSIONLESS,
+        server: "sessionful",
         what: "2026-07-28, the fixture speaks only older protocols",
     },
     Through {
-        name: "legacy-http",
-        revision: LEGACY,
+        name: "sessionful-http",
+        revision: SESSIONFUL,
         server: "both",
         what: "2025-11-25, the fixture over HTTP",
     },
     Through {
-        name: "legacy-stdio",
-        revision: LEGACY,
+        name: "sessionful-stdio",
+        revision: SESSIONFUL,
         server: "child",
         what: "2025-11-25, the fixture as a child",
     },
     Through {
-        name: "legacy-to-modern",
-        revision: LEGACY,
-        server: "modern",
+        name: "sessionful-to-sessionless",
+        revision: SESSIONFUL,
+        server: "sessionless",
         what: "2025-11-25, the fixture speaks only 2026-07-28",
     },
 ];
@@ -108,17 +108,18 @@ pub(crate) fn run() -> Result<()> {
     let both = Fixture::start(&work, "both")?;
     let (_everything, everything_url) = start_everything(&work)?.listens()?;
     let mut direct = direct(&suite, &both)?;
-    let alone = suite.run("direct-everything", LEGACY, &everything_url)?.checks;
+    let alone = suite.run("direct-everything", SESSIONFUL, &everything_url)?.checks;
     say(&format!("        direct-everything: {}", alone.summary()));
     direct.insert(EVERYTHING, alone);
 
-    let (legacy, modern) = (Fixture::start(&work, "legacy")?, Fixture::start(&work, "modern")?);
+    let (sessionful, sessionless) =
+        (Fixture::start(&work, "sessionful")?, Fixture::start(&work, "sessionless")?);
     let servers = serde_json::json!({
         "both": {"url": both.url},
         "child": {"command": peers::fixture(), "args": ["stdio"]},
         EVERYTHING: {"url": everything_url},
-        "legacy": {"url": legacy.url},
-        "modern": {"url": modern.url},
+        "sessionful": {"url": sessionful.url},
+        "sessionless": {"url": sessionless.url},
     });
     let gate = Gate::start_with_grant(&work, &servers, peers::TOKEN)?;
     let front = Front::start(&work, &gate)?;
@@ -142,7 +143,7 @@ pub(crate) fn run() -> Result<()> {
 fn direct(suite: &Suite, fixture: &Fixture) -> Result<BTreeMap<&'static str, Checks>> {
     let found = Mutex::new(BTreeMap::new());
     each(
-        vec![LEGACY, MODERN],
+        vec![SESSIONFUL, SESSIONLESS],
         |revision| format!("direct-{revision}"),
         |revision| {
             let run = suite.run(&format!("direct-{revision}"), revision, &fixture.url)?;

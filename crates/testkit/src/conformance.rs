@@ -39,9 +39,9 @@ pub enum FixtureEra {
     /// All of them.
     Both,
     /// Those with a handshake, to 2025-11-25.
-    Legacy,
+    Sessionful,
     /// 2026-07-28.
-    Modern,
+    Sessionless,
 }
 
 /// The server for the conformance suite

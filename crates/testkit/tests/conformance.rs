@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 const MODERN: &str = "2026-07-28";
-const LEGACY: &str = "2025-11-25";
+const SESSIONFUL: &str = "2025-11-25";
 
 /// The first answer of the fixture to a request over stdio.
 fn answer(era: &str, request: &Value) -> Value {
@@ -27,7 +27,7 @@ fn answer(era: &str, request: &Value) -> Value {
 }
 
 fn initialize() -> Value {
-    let params = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let params = json!({"protocolVersion": SESSIONFUL, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
 }
 
@@ -41,17 +41,17 @@ fn discover() -> Value {
 
 #[test]
 fn each_era_is_spoken_or_refused() {
-    for (era, legacy, modern) in
-        [("both", true, true), ("legacy", true, false), ("modern", false, true)]
+    for (era, sessionful, sessionless) in
+        [("both", true, true), ("sessionful", true, false), ("sessionless", false, true)]
     {
         let initialized = answer(era, &initialize());
         let version = &initialized["result"]["protocolVersion"];
-        assert_eq!(*version == LEGACY, legacy, "{era}: {initialized}");
+        assert_eq!(*version == SESSIONFUL, sessionful, "{era}: {initialized}");
         let discovered = answer(era, &discover());
         let versions = discovered["result"]["supportedVersions"].as_array();
         let speaks = versions.is_some_and(|versions| versions.contains(&json!(MODERN)));
-        assert_eq!(speaks, modern, "{era}: {discovered}");
-        let old = versions.is_some_and(|versions| versions.contains(&json!(LEGACY)));
-        assert_eq!(old, legacy && modern, "{era}: {discovered}");
+        assert_eq!(speaks, sessionless, "{era}: {discovered}");
+        let old = versions.is_some_and(|versions| versions.contains(&json!(SESSIONFUL)));
+        assert_eq!(old, sessionful && sessionless, "{era}: {discovered}");
     }
 }

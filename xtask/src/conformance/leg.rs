@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use super::checks::Checks;
 use super::differences::Differences;
 use super::peers::Suite;
-use super::{LEGACY, MODERN};
+use super::{SESSIONFUL, SESSIONLESS};
 use crate::gate::debug_binary;
 use crate::peers::folder;
 use crate::report::say;
@@ -24,8 +24,8 @@ pub(super) struct Leg {
 
 pub(super) const LEGS: &[Leg] = &[
     Leg {
-        name: "client-modern",
-        revision: MODERN,
+        name: "client-sessionless",
+        revision: SESSIONLESS,
         scenarios: &[
             "tools_call",
             "request-metadata",
@@ -37,8 +37,8 @@ pub(super) const LEGS: &[Leg] = &[
         ],
     },
     Leg {
-        name: "client-legacy",
-        revision: LEGACY,
+        name: "client-sessionful",
+        revision: SESSIONFUL,
         scenarios: &[
             "initialize",
             "tools_call",

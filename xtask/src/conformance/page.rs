@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::differences::Differences;
 use super::leg::LEGS;
-use super::{LEGACY, MODERN, THROUGH};
+use super::{SESSIONFUL, SESSIONLESS, THROUGH};
 
 const HEAD: &str = "\
 # Conformance
@@ -42,7 +42,7 @@ pub(super) fn page(differences: &Differences) -> Result<String> {
         };
         writeln!(page, "| `{name}` | {what} | {count} |")?;
     }
-    writeln!(page, "\nThe suite covers protocols {LEGACY} and {MODERN}. {NOT_RUN}")?;
+    writeln!(page, "\nThe suite covers protocols {SESSIONFUL} and {SESSIONLESS}. {NOT_RUN}")?;
     for (name, reason) in &differences.reasons {
         writeln!(page, "\n## {name}\n\n{reason}\n\n| scenario | checks | runs |\n|---|---|---|")?;
         for known in differences.known.iter().filter(|known| known.reason == *name) {

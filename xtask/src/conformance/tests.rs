@@ -82,7 +82,7 @@ fn a_list_without_its_reason_is_refused() {
 }
 
 #[test]
-fn the_page_says_what_the_list_says() {
+fn the_page_matches_the_list() {
     let list = Differences::read().unwrap();
     let text = page::page(&list).unwrap();
     let file = crate::root().join("docs/conformance.md");

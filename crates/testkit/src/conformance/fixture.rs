@@ -117,7 +117,7 @@ impl Fixture {
     }
 
     async fn change(&self, change: Change, context: &Context) {
-        if is_modern(context) {
+        if is_sessionless(context) {
             // There may be no receiver.
             drop(self.shared.changes.send(change));
             return;
@@ -148,18 +148,18 @@ impl ServerHandler for Fixture {
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         match self.era {
             FixtureEra::Both => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
-            FixtureEra::Legacy => Cow::Owned(
+            FixtureEra::Sessionful => Cow::Owned(
                 ProtocolVersion::KNOWN_VERSIONS
                     .iter()
                     .filter(|version| **version != ProtocolVersion::V_2026_07_28)
                     .cloned()
                     .collect(),
             ),
-            FixtureEra::Modern => Cow::Owned(vec![ProtocolVersion::V_2026_07_28]),
+            FixtureEra::Sessionless => Cow::Owned(vec![ProtocolVersion::V_2026_07_28]),
         }
     }
 
-    /// The tasks of this server exist only in the newer era.
+    /// The tasks of this server exist only in the sessionless era.
     async fn initialize(
         &self,
         request: InitializeRequestParams,
@@ -366,8 +366,8 @@ impl ServerHandler for Fixture {
     }
 }
 
-/// Whether a request is of the newer era.
-pub(super) fn is_modern(context: &Context) -> bool {
+/// Whether a request is of the sessionless era.
+pub(super) fn is_sessionless(context: &Context) -> bool {
     context.protocol_version().is_some_and(|v| v == ProtocolVersion::V_2026_07_28)
 }
 
@@ -381,9 +381,9 @@ async fn progress(context: &Context) {
     }
 }
 
-/// Logs, in the newer era only if the request asks for it.
+/// Logs, in the sessionless era only if the request asks for it.
 async fn log(context: &Context, text: &str) {
-    if is_modern(context) && context.meta.log_level().is_none() {
+    if is_sessionless(context) && context.meta.log_level().is_none() {
         return;
     }
     let params = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(text));

@@ -1,7 +1,7 @@
 //! Tools and a prompt that request input before they answer, in the client's era.
 //!
-//! Input is a list of rounds, each a map of requests. A client of the older era receives the
-//! requests of a round concurrently and the tool waits for the answers; one of the newer era
+//! Input is a list of rounds, each a map of requests. A client of a sessionful era receives the
+//! requests of a round concurrently and the tool waits for the answers; one of the sessionless era
 //! receives `input_required` and retries, with a state if the tool has one.
 
 use std::collections::{BTreeMap, HashMap};
@@ -17,7 +17,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 
-use super::fixture::is_modern;
+use super::fixture::is_sessionless;
 use super::table::typed;
 
 /// The input that a tool or prompt requests, and the answer it derives.
@@ -36,11 +36,11 @@ pub(super) enum QuestionOutcome {
     More(InputRequiredResult),
     /// All input was received.
     Done(String),
-    /// A client of the older era cannot provide this input.
+    /// A client of a sessionful era cannot provide this input.
     Refused(String),
 }
 
-/// The input in a retry of a client of the newer era.
+/// The input in a retry of a client of the sessionless era.
 #[derive(Default)]
 pub(super) struct RetryInput {
     answers: InputResponses,
@@ -166,13 +166,13 @@ impl Question {
     ) -> Result<QuestionOutcome, ErrorData> {
         let mut questions = self.rounds.iter().flat_map(BTreeMap::values);
         if let Some(lacking) = questions.find_map(|question| lacks(question, context)) {
-            if !is_modern(context) {
+            if !is_sessionless(context) {
                 return Ok(QuestionOutcome::Refused(format!("the client has no {lacking}")));
             }
             let required: ClientCapabilities = typed(json!({ lacking: {} }))?;
             return Err(ErrorData::missing_required_client_capability(required));
         }
-        if is_modern(context) {
+        if is_sessionless(context) {
             self.ask_again(states, brought)
         } else {
             self.ask_now(context).await
