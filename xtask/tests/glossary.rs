@@ -1,6 +1,7 @@
 //! docs/glossary.md and the public types of the workspace agree.
 //!
-//! The table `## Words` names types in backticks in its third column; each must exist. The table
+//! The tables `## Words` and `## Words of one area` name types in backticks in their third column;
+//! each must exist. The table
 //! `## Names used twice` lists every public type name that occurs more than once, with the crates
 //! and a reason. A row that is no longer true is an error too.
 
@@ -24,7 +25,8 @@ fn the_glossary_matches_the_public_types() {
 fn compare(page: &str, types: &Types) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut words = BTreeSet::new();
-    for row in table(page, "## Words") {
+    let tables = ["## Words", "## Words of one area"];
+    for row in tables.into_iter().flat_map(|heading| table(page, heading)) {
         let [word, _, named] = row.as_slice() else { panic!("three columns: {row:?}") };
         for word in word.split(", ") {
             if !words.insert(word.to_owned()) {
