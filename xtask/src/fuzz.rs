@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_says_how_many_inputs_were_tried() {
+    fn the_log_states_how_many_inputs_were_tried() {
         let log = "Done 17 runs\nstat::number_of_executed_units: 17\nstat::average_exec_per_sec: 3";
         assert_eq!(executions(log), Some("17"));
         assert_eq!(executions(""), None);

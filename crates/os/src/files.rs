@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_is_for_its_owner_alone() {
+    fn new_files_are_for_their_owner_alone() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let mode = |name: &str| fs::metadata(at(name)).unwrap().mode() & 0o777;
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn rights_are_told_apart() {
+    fn rights_are_distinguished() {
         let of = |mode| Rights { owner: 0, group: 0, mode };
         assert!(of(0o602).others_write() && !of(0o620).others_write());
         assert!(of(0o620).group_writes() && !of(0o602).group_writes());

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_told_apart() {
+    fn frame_kinds_are_distinguished() {
         let cases = [
             (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, "request 1 ping -"),
             (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "request null ping -"),

@@ -93,7 +93,7 @@ fn an_answer_too_many_or_too_few_is_a_difference() {
 }
 
 #[test]
-fn notifications_count_unless_the_table_says_otherwise() {
+fn notifications_are_compared_unless_the_table_excludes_them() {
     let changed = r#"{"method":"changed"}"#;
     let once = transcript(RESULT, &[NOTES[0], changed]);
     let twice = transcript(RESULT, &[changed, NOTES[0], changed]);

@@ -72,7 +72,7 @@ fn what_a_child_sees_of_the_environment() {
 }
 
 #[test]
-fn what_a_child_says_to_people_is_logged_under_its_name() {
+fn stderr_of_a_child_is_logged_under_its_name() {
     let (gate, _) = gate_with_peer("", "chatty", "");
     let agent = Agent::open(&gate, "peer");
     assert_eq!(agent.says("mutter"), "said");
@@ -83,7 +83,7 @@ fn what_a_child_says_to_people_is_logged_under_its_name() {
 }
 
 #[test]
-fn progress_and_questions_reach_the_agent_who_answers() {
+fn progress_and_questions_reach_the_agent_that_answers() {
     let (gate, peer) = gate_with_peer("", "", "");
     let agent = Agent::open(&gate, "peer");
     let mut events =

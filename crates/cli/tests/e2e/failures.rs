@@ -155,7 +155,7 @@ fn a_cancel_of_the_agent_reaches_the_server() {
 }
 
 #[test]
-fn a_child_that_says_nothing_is_ended() {
+fn a_silent_child_is_ended() {
     let (gate, peer) = gate_with_peer("", "silent", "start_timeout: 300ms");
     let printed = not_opened(&gate, "peer");
     assert!(printed.contains("no handshake within 300ms"), "{printed}");

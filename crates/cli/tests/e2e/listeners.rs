@@ -51,7 +51,7 @@ fn each_path_on_its_own_listener() {
 }
 
 #[test]
-fn who_may_come_in() {
+fn listeners_accept_only_allowed_clients() {
     let gate = Gate::start("hosts: [gate.example.com]\norigins: ['https://app.example.com']");
     let (mcp, admin) = (gate.mcp(), gate.admin());
     let own = format!("Host: {admin}\r\nOrigin: http://{admin}");

@@ -173,7 +173,7 @@ fn limits_change_at_once() {
 }
 
 #[test]
-fn who_may_come_in_changes_at_once() {
+fn changed_listener_rules_apply_at_once() {
     let gate = Gate::start("hosts: [old.example.com]\norigins: ['https://old.example.com']");
     let status = |listener: &str, headers: &str| {
         let request = format!("GET /healthz HTTP/1.1\r\n{headers}\r\n\r\n");

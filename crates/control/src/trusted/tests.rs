@@ -7,7 +7,7 @@ fn mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn who_can_write_decides() {
+fn trust_depends_on_who_can_write() {
     let temp = tempfile::tempdir().unwrap();
     let file = temp.path().join("it's.yaml");
     fs::write(&file, "text").unwrap();

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_gives_way_and_whoever_is_finished_counts_no_more() {
+    fn the_oldest_frame_is_evicted_and_finished_ones_are_not_counted() {
         let intake = Intake::new(10 * SMALL);
         let (mut first, first_told) = intake.share();
         let (mut second, second_told) = intake.share();

@@ -156,7 +156,7 @@ async fn a_message_may_be_large_but_not_larger_than_the_limit() {
 }
 
 #[tokio::test]
-async fn an_exit_is_reported_once_and_says_nothing_of_stderr() {
+async fn an_exit_is_reported_once_without_stderr() {
     let cases = [
         (
             "echo first >&2; echo oops >&2; exit 3",
@@ -205,7 +205,7 @@ async fn the_whole_group_ends_and_the_leader_is_reaped() {
 }
 
 #[tokio::test]
-async fn whoever_ignores_sigterm_is_killed() {
+async fn a_child_that_ignores_sigterm_is_killed() {
     let (channel, mut record, _) =
         start(r#"trap '' TERM; echo "{\"pid\":$$}"; while :; do sleep 1000; done"#).await;
     let leader = pid(&mut record).await;
@@ -280,7 +280,7 @@ fn only_harmless_variables_are_inherited() {
 }
 
 #[tokio::test]
-async fn a_start_that_fails_says_why() {
+async fn a_failed_start_states_its_cause() {
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("plain.sh");
     File::create(&plain).unwrap();

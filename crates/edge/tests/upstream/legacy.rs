@@ -160,7 +160,7 @@ async fn other_answers_do_not() {
 }
 
 #[tokio::test]
-async fn where_there_is_no_legacy_stream_the_refusal_stands() {
+async fn without_a_legacy_stream_the_refusal_is_final() {
     let mut server = Script::start().await;
     let (channel, mut record) = connect(spec(&server, HttpTransport::Detect)).await.unwrap();
     let (sending, _) = send(&channel, message(INITIALIZE));
@@ -245,7 +245,7 @@ async fn the_end_of_the_stream_is_the_end_of_the_channel() {
 }
 
 #[tokio::test]
-async fn closing_lets_the_stream_go_and_tells_nobody() {
+async fn closing_drops_the_stream_and_reports_nothing() {
     for dropped in [false, true] {
         let mut server = Script::start().await;
         let (channel, mut record, stream) = open(&mut server).await;

@@ -38,7 +38,7 @@ async fn everything_on_the_stream_comes_in_order() {
 }
 
 #[tokio::test]
-async fn a_stream_that_goes_on_after_the_answer_holds_nobody_up() {
+async fn a_stream_that_continues_after_the_answer_delays_nothing() {
     let mut server = Script::start().await;
     let (channel, _) = server.connect().await;
     let (sending, mut record) = send(&channel, message("{}"));

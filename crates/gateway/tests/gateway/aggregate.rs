@@ -52,7 +52,7 @@ pub(crate) async fn result(agent: &Agent, request: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_has_is_refused_and_nothing_is_sent() {
+async fn unknown_names_are_refused_and_nothing_is_sent() {
     let auto_server = AutoServer::with_tools(&["read"]);
     let harness = harness(&[("files", &auto_server)]);
     let agent = harness.open_all(INITIALIZE).await;
@@ -183,7 +183,7 @@ async fn each_agent_answers_its_own_servers_question() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_server_is_told_the_log_level_also_when_it_comes_back() {
+async fn every_server_receives_the_log_level_also_after_a_reconnect() {
     let (one, two) = (AutoServer::with_tools(&["a"]), AutoServer::with_tools(&["b"]));
     for auto_server in [&one, &two] {
         auto_server.set("logging/setLevel", "{}");

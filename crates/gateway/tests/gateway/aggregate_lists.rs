@@ -123,7 +123,7 @@ async fn a_server_that_died_keeps_its_tools_and_is_tried_again_on_use() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_is_told_of_every_change_once_and_only_if_it_sees_one() {
+async fn an_agent_is_notified_once_of_every_change_that_it_sees() {
     let auto_server = AutoServer::with_tools(&["a"]);
     let harness = harness(&[("files", &auto_server)]);
     let agent = harness.open_all(INITIALIZE).await;
@@ -151,7 +151,7 @@ async fn an_agent_is_told_of_every_change_once_and_only_if_it_sees_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_has_never_listed_is_told_of_every_change() {
+async fn an_agent_that_has_never_listed_is_notified_of_every_change() {
     for newer in [false, true] {
         let auto_server = AutoServer::with_tools(&["a"]);
         let harness = harness(&[("files", &auto_server)]);

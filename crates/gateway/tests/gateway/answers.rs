@@ -10,7 +10,7 @@ const ASK: &str = r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#;
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_nobody_waits_for_is_dropped() {
+async fn an_answer_without_a_pending_request_is_dropped() {
     let (harness, mut peer) = Harness::one(Kind::Child);
     let (agent, mut line) = harness.agent_on(&mut peer).await;
     let mut general = agent.listen();
@@ -115,7 +115,7 @@ async fn a_refusal_that_is_an_error_is_the_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn any_other_refusal_says_what_happened_and_whether_it_ran() {
+async fn any_other_refusal_states_what_happened_and_whether_it_ran() {
     let table = [
         (401, "", "does not accept our credentials", "unknown", "outcome_unknown"),
         (403, "{}", "does not accept our credentials", "unknown", "outcome_unknown"),
@@ -140,7 +140,7 @@ async fn any_other_refusal_says_what_happened_and_whether_it_ran() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_never_sent_and_what_was_lost_are_told_apart() {
+async fn unsent_and_lost_requests_are_distinguished() {
     let table = [
         (SendError::NotSent("a full queue".to_owned()), "a full queue", "not_started"),
         (SendError::Lost("it broke".to_owned()), "it broke", "unknown"),

@@ -21,7 +21,7 @@ fn note(method: &str, params: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_shared_server_says_to_nobody_in_particular_reaches_nobody() {
+async fn unattributed_messages_of_a_shared_server_reach_no_agent() {
     let (harness, mut peer) = Harness::of(shared("files"), Peer::new(Kind::Child));
     let one = harness.agent().await;
     let line = peer.line().await;

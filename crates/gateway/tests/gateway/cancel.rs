@@ -75,7 +75,7 @@ async fn one_of_a_batch_can_be_withdrawn_and_the_others_are_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_cancels_for_others() {
+async fn no_agent_cancels_requests_of_others() {
     let (harness, mut peer) = Harness::of(shared("files"), Peer::new(Kind::Child));
     let (one, two) = (harness.agent().await, harness.agent().await);
     let mut line = peer.line().await;

@@ -152,7 +152,7 @@ async fn an_answer_reaches_no_server_that_is_frozen_or_out_of_reach() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_agent_is_told_of_changes_of_a_resource_that_its_policy_keeps_from_it() {
+async fn no_agent_is_notified_of_a_resource_that_its_policy_hides() {
     const UPDATED: &str = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"demo://a"}}"#;
     for settings in [settings("files"), shared("files")] {
         let (harness, auto_server) = (Harness::new(), AutoServer::with_tools(&["t"]));

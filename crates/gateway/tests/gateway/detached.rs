@@ -15,7 +15,7 @@ const NOTE: &str = r#"{"jsonrpc":"2.0","method":"notifications/message","params"
 const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_nobody_waits_for_runs_to_its_end() {
+async fn a_detached_call_runs_to_its_end() {
     for kind in [Kind::Child, Kind::Http] {
         let (harness, mut peer) = Harness::one(kind);
         let (agent, mut line) = harness.agent_on(&mut peer).await;

@@ -34,7 +34,7 @@ async fn an_agent_that_leaves_takes_its_server_along() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_nobody_uses_is_swept_up() {
+async fn idle_sessions_and_links_are_closed() {
     let (harness, mut peer) = Harness::one(Kind::Child);
     let (idle, idle_line) = harness.agent_on(&mut peer).await;
     let (reading, reading_line) = harness.agent_on(&mut peer).await;

@@ -63,7 +63,7 @@ async fn stream(harness: &Harness, newer: bool, has_listed: bool) -> Reply {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_policy_that_hides_or_shows_something_is_told_to_agents_of_one_server() {
+async fn agents_of_one_server_are_notified_of_a_policy_that_hides_or_shows() {
     for (newer, has_listed) in [(false, false), (false, true), (true, false), (true, true)] {
         let (harness, _player) = harness();
         let mut stream = stream(&harness, newer, has_listed).await;
@@ -98,7 +98,7 @@ async fn a_policy_that_hides_or_shows_something_is_told_to_agents_of_one_server(
 
 /// On `/mcp` a policy that hides a tool says nothing about prompts and resources.
 #[tokio::test(start_paused = true)]
-async fn on_all_servers_only_lists_that_change_are_told() {
+async fn on_all_servers_only_changed_lists_are_reported() {
     let (harness, _player) = harness();
     let agent = harness.open_all(INITIALIZE).await;
     for list in LISTS {
@@ -119,7 +119,7 @@ async fn on_all_servers_only_lists_that_change_are_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_whose_class_hides_it_is_told_on_every_endpoint() {
+async fn a_tool_that_its_class_hides_is_reported_on_every_endpoint() {
     for endpoint in [Endpoint::Server("files".to_owned()), Endpoint::All] {
         let (harness, auto_server) = harness();
         harness
@@ -141,7 +141,7 @@ async fn a_tool_whose_class_hides_it_is_told_on_every_endpoint() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_grant_that_loses_a_server_no_longer_hears_it() {
+async fn a_grant_that_loses_a_server_receives_nothing_more_of_it() {
     let (harness, auto_server) = harness();
     let agent = harness.open("files", INITIALIZE).await.unwrap();
     let mut stream = agent.listen();

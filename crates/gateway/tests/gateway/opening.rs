@@ -98,7 +98,7 @@ async fn an_error_inside_a_refusal_reaches_the_agent_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_cannot_be_reached_is_told() {
+async fn an_unreachable_server_is_reported() {
     let table = [
         (SendError::NotSent("no such program".to_owned()), "no such program"),
         (SendError::Lost("it hung up".to_owned()), "it hung up"),
@@ -141,7 +141,7 @@ async fn a_server_that_does_not_shake_hands_in_time_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handshake_that_is_none_is_told() {
+async fn an_invalid_handshake_is_reported() {
     for (result, what) in [("{}", "has no protocol version"), ("7", "has no protocol version")] {
         let (harness, mut peer) =
             Harness::of(settings("files"), Peer::with_welcome(Kind::Child, Some(result)));
@@ -218,7 +218,7 @@ async fn there_are_never_more_agent_sessions_than_allowed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_opened_says_why() {
+async fn a_failed_opening_states_its_cause() {
     struct None;
     impl Ids for None {
         fn agent_session(&self) -> Option<String> {

@@ -68,7 +68,7 @@ fn keeper() -> AutoServer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_grant_reaches_lists_or_hears_of_a_task_of_another() {
+async fn no_grant_sees_a_task_of_another() {
     for settings in [shared("files"), settings("files")] {
         let (harness, auto_server) = (Harness::new(), keeper());
         harness.apply([harness.played(settings, &auto_server)]);
@@ -118,7 +118,7 @@ async fn no_grant_reaches_lists_or_hears_of_a_task_of_another() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_shared_server_tells_of_a_task_only_whoever_created_it() {
+async fn task_notifications_of_a_shared_server_reach_only_their_creator() {
     let (harness, auto_server) = (Harness::new(), keeper());
     harness.apply([harness.played(shared("files"), &auto_server)]);
     let owner = open(&harness, &files(), &grant("mine", OPEN)).await;

@@ -82,7 +82,7 @@ async fn what_a_policy_refuses_is_not_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_no_policy_may_nothing() {
+async fn without_a_policy_every_call_is_denied() {
     let (harness, auto_server) = harness(DENY);
     let grant = Grant { label: "local".into(), ..Grant::default() };
     let access = Access::new(Some(Arc::new(grant)), []);
@@ -210,7 +210,7 @@ async fn rows_of_refused_names_say_what_was_decided() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_call_stands_in_the_audit_with_its_end_and_without_its_values() {
+async fn every_call_is_recorded_with_its_outcome_and_without_its_values() {
     let (harness, auto_server) = harness(DENY);
     let agent = harness.open("files", INITIALIZE).await.unwrap();
     verdict(&agent, "read_a").await;

@@ -25,7 +25,7 @@ async fn a_limit_of_n_admits_n_and_the_next_window_opens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn edits_keep_what_was_counted_and_new_names_begin_anew() {
+async fn edits_keep_counts_and_new_names_start_at_zero() {
     let document = |counter: &str, max: u8, more: &str| {
         format!(
             "version: \"1\"\ndefault: deny\n{more}tools:\n  close: {{ action: allow, limits: \

@@ -76,7 +76,7 @@ async fn a_reconnect_repeats_the_handshake_of_the_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconnect_that_fails_says_that_nothing_was_sent() {
+async fn a_failed_reconnect_states_that_nothing_was_sent() {
     let (harness, mut peer) = Harness::one(Kind::Child);
     let (agent, line) = harness.agent_on(&mut peer).await;
     line.break_off("it crashed");

@@ -28,7 +28,7 @@ async fn an_unchanged_server_keeps_its_links() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_changed_server_is_opened_anew_while_a_call_ends_on_the_old_one() {
+async fn a_changed_server_is_opened_while_a_call_ends_on_the_old_one() {
     for settings in [settings("files"), shared("files")] {
         for kind in [Kind::Child, Kind::Http] {
             let (harness, mut old) = Harness::of(settings.clone(), Peer::new(kind));

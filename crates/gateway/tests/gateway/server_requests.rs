@@ -269,7 +269,7 @@ async fn the_clock_does_not_wait_for_a_question_that_was_withdrawn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_that_nobody_answers_are_bounded() {
+async fn unanswered_questions_are_bounded() {
     let (harness, mut peer) = Harness::one(Kind::Child);
     let (_agent, mut line) = harness.agent_on(&mut peer).await;
     for number in 0..5_000 {

@@ -65,7 +65,7 @@ async fn clients_that_number_alike_never_meet() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_shares_a_conversation_with_a_server_and_who_does_not() {
+async fn clients_share_a_link_only_with_equal_grants_and_capabilities() {
     let auto_server = AutoServer::with_tools(&["t"]);
     auto_server.set("tools/call", r#"{"content":[]}"#);
     let harness = Harness::new();
@@ -115,7 +115,7 @@ async fn a_limit_of_sessions_holds_for_these_clients_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_hangs_up_has_cancelled() {
+async fn hanging_up_cancels() {
     for kind in [Kind::Child, Kind::Http] {
         let (harness, mut peer) = Harness::one(kind);
         let client = Client::of_files(&harness);
@@ -165,7 +165,7 @@ async fn progress_comes_on_the_stream_and_log_messages_only_if_wanted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_asked_outside_of_a_call() {
+async fn questions_outside_of_a_call_are_rejected() {
     let (harness, mut peer) = Harness::one(Kind::Child);
     let client = Client::of_files(&harness);
     let reply = client.ask(&ask("tools/list", ""));
@@ -202,7 +202,7 @@ async fn what_a_server_can_do_is_found_without_a_handshake() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_not_there_is_said_to_be_so() {
+async fn a_missing_server_is_reported() {
     let (harness, peer) = Harness::one(Kind::Http);
     for _ in 0..2 {
         let error = toolgate_gateway::channel::SendError::NotSent("refused".to_owned());

@@ -231,7 +231,7 @@ async fn the_next_leg_is_decided_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_restart_nobody_knows_what_became_of_the_call() {
+async fn after_a_restart_the_outcome_of_a_parked_call_is_unknown() {
     let (harness, mut peer) = Harness::one(Kind::Child);
     let (_line, _sent, key, state) = parked(&able(&harness), &mut peer).await;
     let restarted = Harness::numbered_from(1_000);
@@ -290,7 +290,7 @@ async fn questions_that_come_together_are_asked_one_after_the_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_fails_for_want_of_a_capability_says_which() {
+async fn a_call_that_lacks_a_capability_names_it() {
     let (form, url) = (r#"{"elicitation":{}}"#, r#"{"elicitation":{"url":{}}}"#);
     let table = [
         ("{}", "roots/list", "{}", r#"{"roots":{}}"#),

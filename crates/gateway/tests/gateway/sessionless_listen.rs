@@ -33,7 +33,7 @@ fn say(what: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_hears_what_it_asked_for_under_its_own_id() {
+async fn each_subscription_receives_its_notifications_under_its_own_id() {
     for kind in [Kind::Child, Kind::Http] {
         let (harness, mut peer) =
             Harness::of(settings("files"), Peer::with_welcome(kind, Some(WELCOME)));
@@ -66,7 +66,7 @@ async fn each_hears_what_it_asked_for_under_its_own_id() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_from_before_is_told() {
+async fn earlier_notifications_are_not_delivered() {
     let (harness, mut peer) =
         Harness::of(settings("files"), Peer::with_welcome(Kind::Child, Some(WELCOME)));
     let client = Client::of_files(&harness);
@@ -135,7 +135,7 @@ async fn resources_are_followed_for_as_long_as_anybody_listens() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_listens_is_told_when_there_will_be_no_more() {
+async fn the_end_of_a_subscription_is_reported() {
     let (harness, _peer) =
         Harness::of(settings("files"), Peer::with_welcome(Kind::Child, Some(WELCOME)));
     let client = Client::of_files(&harness);

@@ -43,7 +43,7 @@ async fn all_agents_speak_through_one_channel_that_toolgate_opened() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_one_agent_says_of_itself_is_not_passed_on() {
+async fn descriptions_of_one_agent_are_not_forwarded_to_a_shared_server() {
     let (_bed, _peer, [one, _two], mut line) = two().await;
     one.tell(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
     one.tell(&note("roots/list_changed", "{}")).await;
@@ -161,7 +161,7 @@ async fn questions_of_the_server_are_refused_and_pings_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_channel_is_told_to_all_and_comes_up_for_the_next() {
+async fn a_lost_channel_fails_all_requests_and_reopens_for_the_next() {
     let (harness, mut peer, [one, two], mut line) = two().await;
     let (first, second) = (one.ask(ASK), two.ask(ASK));
     let _sent = (line.next().await, line.next().await);

@@ -107,7 +107,7 @@ async fn tasks_of_older_servers_are_listed_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_becomes_of_a_task_is_told_under_the_id_that_was_shown() {
+async fn task_updates_use_the_shown_id() {
     let (one, two) = (AutoServer::welcoming(KEEPS, &["t"]), AutoServer::welcoming(KEEPS, &["t"]));
     for auto_server in [&one, &two] {
         auto_server.set("tools/call", r#"{"task":{"taskId":"t1","status":"working"}}"#);

@@ -90,7 +90,7 @@ fn responses() {
 }
 
 #[test]
-fn a_large_result_says_by_the_way_whether_it_is_an_error() {
+fn parsing_a_large_result_finds_whether_it_is_an_error() {
     let padding = "x".repeat(toolgate_json::peek::LARGE);
     for (members, expected) in [
         (r#""isError":true"#, true),

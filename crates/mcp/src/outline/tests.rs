@@ -46,7 +46,7 @@ fn an_outline_is_begun_only_where_the_answer_is_plain() {
 }
 
 #[test]
-fn what_stands_around_the_result_is_kept() {
+fn members_around_the_result_are_kept() {
     let head = br#"{"jsonrpc":"2.0","id":17,"result":{"a":"#.as_slice();
     let long = vec![b'y'; TAIL];
     let cases: &[(&[&[u8]], Option<&str>)] = &[

@@ -15,7 +15,7 @@ fn message(method: &str, params: &str) -> String {
 }
 
 #[test]
-fn what_is_said_twice_must_be_said_alike() {
+fn headers_and_body_must_agree() {
     let call = format!(r#"{META},"name":"t","arguments":{{}}"#);
     let accented = format!(r#"{META},"name":"né","arguments":{{}}"#);
     let read = format!(r#"{META},"uri":"a:b""#);
@@ -80,7 +80,7 @@ fn what_a_request_must_say_of_itself() {
 }
 
 #[test]
-fn an_unknown_version_is_told_what_is_spoken() {
+fn the_answer_to_an_unknown_version_lists_supported_ones() {
     let raw = message("server/discover", &META.replace("2026-07-28", "v999"));
     let heads = Heads { version: Some("v999"), method: Some("server/discover"), name: None };
     let objection = judge(&heads, &request(&raw)).unwrap_err();

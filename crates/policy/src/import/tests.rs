@@ -79,7 +79,7 @@ fn an_intercept_file_becomes_a_document_with_the_same_meaning() {
 }
 
 #[test]
-fn every_intended_difference_is_told() {
+fn every_intended_difference_is_listed() {
     for fragment in [
         "`default: allow` is written out",
         "belong to their tool and count the calls of all grants",

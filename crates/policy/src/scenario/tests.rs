@@ -39,7 +39,7 @@ fn tests_run_with_a_virtual_clock_and_tell_what_they_missed() {
 }
 
 #[test]
-fn a_failing_test_says_which_call_and_why() {
+fn a_failing_test_names_the_call_and_the_reason() {
     let wrong = DOCUMENT.replace("[{ allow: 30 }, { deny: rate_limited }]", "[{ allow: 31 }]");
     let report = load(&wrong).run_tests();
     assert!(!report.passed());

@@ -118,7 +118,7 @@ async fn negotiates_the_version_and_guards_its_sessions() {
 }
 
 #[tokio::test]
-async fn answers_as_an_event_stream_when_told_to() {
+async fn answers_as_an_event_stream_on_request() {
     let echo = start_with(EchoOptions { sse: true, ..EchoOptions::default() }).await.unwrap();
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#;
     let reply = send(echo.url(), Method::POST, None, body).await;

@@ -84,7 +84,7 @@ async fn a_lost_session_makes_errors_and_no_samples() {
 }
 
 #[test]
-fn a_wrong_answer_is_told_from_the_right_one() {
+fn a_wrong_answer_is_distinguished_from_the_right_one() {
     let asker = Asker::new(LoadRequest::Echo, "there__");
     let request = asker.request(3, 6);
     let sent = String::from_utf8(request.body.to_vec()).unwrap();

@@ -87,7 +87,7 @@ fn policies_are_applied_rolled_back_and_removed() {
 }
 
 #[test]
-fn a_policy_of_the_file_takes_precedence_and_says_so() {
+fn a_policy_of_the_file_takes_precedence_and_is_reported() {
     let (gate, _peer) =
         gate_with_peer("policies: { base: { version: '1', default: deny } }", "", "");
     let file = gate.home.path("base.yaml");

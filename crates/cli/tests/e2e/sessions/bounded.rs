@@ -86,7 +86,7 @@ fn frames_that_are_never_finished() {
 }
 
 #[test]
-fn who_has_sent_a_large_frame_once_does_not_cost_as_much_for_ever() {
+fn the_buffer_of_a_large_frame_is_freed() {
     let gate = Gate::start("");
     let large = "x".repeat(FRAME);
     let mut programs = Vec::new();

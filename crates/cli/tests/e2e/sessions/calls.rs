@@ -192,7 +192,7 @@ fn a_full_queue_is_busy_before_anything_is_counted() {
 }
 
 #[test]
-fn a_tool_takes_as_many_calls_at_once_as_the_operator_says() {
+fn concurrency_of_a_tool_follows_its_setting() {
     let gate = Gate::start("sessions: { tools: { find: { concurrency: 2 } } }");
     let mut program = Program::register(&gate, &Card::new("u1", "find"));
     let agent = open(&gate);

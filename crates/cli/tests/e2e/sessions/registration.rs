@@ -99,7 +99,7 @@ fn a_live_uid_is_taken_over_only_by_its_own_kind() {
 }
 
 #[test]
-fn only_who_knows_a_token_comes_in() {
+fn programs_without_a_valid_token_are_rejected() {
     let home = Home::new();
     let config = "sessions: { tokens: [env:OPEN, { token: env:BOUND, kinds: [server], infobases: ['trade_*'], uids: ['u2', 'srv-*'] }] }";
     let (open, bound) = ("CANARY-open-token-0123456789", "CANARY-bound-token-0123456789");
@@ -189,7 +189,7 @@ fn a_stop_closes_every_socket_without_session_shutdown() {
 }
 
 #[test]
-fn people_see_who_has_dialled_in() {
+fn people_see_connected_sessions() {
     let gate = Gate::start("");
     let _program = Program::register(&gate, &Card::new("u1", "find").of("client", "trade"));
     let _anonymous = Program::dial(&gate);

@@ -7,7 +7,7 @@ use crate::gate::{Gate, eventually};
 use crate::program::{Card, Program};
 
 #[test]
-fn after_a_goodbye_in_either_form_the_tool_stays_and_says_who_is_missing() {
+fn after_a_goodbye_in_either_form_the_tool_stays_and_names_the_missing_session() {
     for request in [true, false] {
         let gate = Gate::start("");
         let card = Card::new("u1", "find").of("client", "trade");

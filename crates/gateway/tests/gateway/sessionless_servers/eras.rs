@@ -27,7 +27,7 @@ async fn a_server_of_both_eras_is_spoken_to_in_that_of_the_agent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_hangs_up_has_cancelled_whatever_either_speaks() {
+async fn hanging_up_cancels_in_every_era() {
     for kind in [Kind::Child, Kind::Http] {
         let (harness, mut peer) = modern(kind);
         let reply = Client::of_files(&harness).ask(&ask("tools/call", CALL));

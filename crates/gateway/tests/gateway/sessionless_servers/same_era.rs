@@ -83,7 +83,7 @@ async fn a_question_passes_between_equals_under_a_state_of_ours() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_parked_question_of_nobody_is_given_up() {
+async fn a_parked_question_without_a_client_ends() {
     let (harness, mut peer) = modern(Kind::Http);
     let client = Client::of_files(&harness);
     let mut reply = client.ask(&ask("tools/call", CALL));

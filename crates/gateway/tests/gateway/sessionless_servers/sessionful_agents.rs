@@ -193,7 +193,7 @@ async fn older_agents_hear_changes_over_one_stream() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn headers_repeat_what_the_tool_says() {
+async fn headers_repeat_annotated_arguments() {
     let list = r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"n":{"type":"string","x-mcp-header":"N"}}}},{"name":"bad","inputSchema":{"properties":{"n":{"type":"number","x-mcp-header":"N"}}}}],"ttlMs":0}"#;
     // Its definitions may change.
     let settings = ServerSettings { pin: PinMode::Off, ..settings("files") };

@@ -57,7 +57,7 @@ fn idle_sessions_hide_or_are_asked_to_end() {
 }
 
 #[test]
-fn the_idle_clock_starts_anew_on_reconnect() {
+fn a_reconnect_resets_the_idle_clock() {
     let mut settings = SessionSettings {
         ping_interval: None,
         dead_after: Duration::from_hours(1),

@@ -99,7 +99,7 @@ fn names_of_infobases_match_in_any_case() {
 }
 
 #[test]
-fn keys_may_be_anything_where_the_operator_says_so() {
+fn keys_are_unrestricted_if_the_operator_allows_it() {
     let mut settings = SessionSettings::default();
     settings.common.identifier_keys = false;
     let mut harness = Harness::with(settings);
