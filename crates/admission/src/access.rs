@@ -65,7 +65,7 @@ pub struct Approvers {
 pub struct Approver {
     /// Their groups.
     pub groups: Vec<String>,
-    /// When their token expires; their answers mean nothing after that.
+    /// When their token expires; their answers are invalid after that.
     pub expires: Option<Timestamp>,
 }
 
@@ -246,7 +246,7 @@ impl Approvers {
         question.may_answer(who, identity, self.four_eyes, self.people)
     }
 
-    /// Whether an answer still counts.
+    /// Whether an answer is still valid.
     pub fn accepts(&self, approval: &StoredApproval, answer: &Answer, now: Timestamp) -> bool {
         if &*answer.via == IN_BAND {
             return approval.question.asks_only_requester();

@@ -39,7 +39,7 @@ pub(crate) fn access(
     let is_revoked = |grant: &&store::StoredGrant| grant.revoked.is_some();
     let revoked = snapshot.grants.iter().filter(is_revoked);
     let revoked: HashSet<&str> = revoked.map(|grant| &*grant.label).collect();
-    // A record about a grant of the file that is not revoked any more means nothing.
+    // A record about a grant of the file that is not revoked any more has no effect.
     let in_store = || {
         let stored = snapshot.grants.iter().filter(|grant| !is_revoked(grant));
         stored.filter(|grant| !is_of_file(&grant.id))
@@ -88,7 +88,7 @@ pub(crate) fn exceptions(
     all
 }
 
-/// The standing exceptions that mean nothing any more, and why. They are ended for good: a policy
+/// The standing exceptions that have no effect any more, and why. They are ended for good: a policy
 /// that changes back, or a new person of the same name, does not bring them to life again.
 ///
 /// The policy of the grant `elsewhere` is known only to another process.

@@ -173,7 +173,7 @@ impl Control {
         self.view.load_full()
     }
 
-    /// How people are told about held calls.
+    /// How people are notified about held calls.
     pub fn approvals(&self) -> Arc<ApprovalsConfig> {
         self.approvals.load_full()
     }

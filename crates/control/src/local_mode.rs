@@ -24,7 +24,7 @@ pub enum LocalMode {
     Ended,
 }
 
-/// What file and store say about local mode together.
+/// Local mode, as file and store together determine it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decided {
     /// Calls without a token are accepted.

@@ -53,7 +53,8 @@ impl People {
         Approvers { by_name: by_name.collect(), people: self.0.len(), four_eyes }
     }
 
-    /// The person with this token. It is found by its hash, so the time says nothing about tokens.
+    /// The person with this token. It is found by its hash, so the time reveals nothing about
+    /// tokens.
     pub fn find(&self, token: &str, now: Timestamp) -> Option<Arc<Person>> {
         self.find_by_hash(&Hash::of(token.as_bytes()), now)
     }

@@ -34,7 +34,7 @@ pub const BUILT_IN: &str = "recommended";
 /// Policies of the file and of the command line, by name: the hash of what each means.
 pub(crate) type Meanings = BTreeMap<String, String>;
 
-/// What the file and the command line say.
+/// The settings of the file and the command line.
 #[derive(Debug, Clone)]
 pub struct FileState {
     /// `toolgate.yaml`, or the defaults.

@@ -193,10 +193,10 @@ fn judge(path: &Path, found: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// The log is told once of each file.
+/// Logged once for each file.
 fn warn_once(path: &Path, what: &str, change: &str) {
-    static TOLD: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
-    if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
+    static LOGGED: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
+    if LOGGED.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
         tracing::warn!("{what}; to end that, type: chmod {change} {}", quoted(path));
     }
 }

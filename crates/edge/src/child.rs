@@ -159,13 +159,13 @@ impl ChildConnector {
         let secrets = Arc::new(stderr::Secrets::new(&spec.secrets));
         let stray_lines = output::StrayLines::new(server.clone(), Arc::clone(&secrets));
         let output = output::read(stray_lines, started.stdout, self.spec.max_line, inbox.clone());
-        let said = stderr::Said {
+        let target = stderr::StderrTarget {
             server: server.clone(),
             written: stderr_written.clone(),
             tail: Arc::clone(&self.log_tail),
             secrets,
         };
-        let stderr = stderr::log(said, started.stderr);
+        let stderr = stderr::log(target, started.stderr);
         let supervisor = supervisor::Supervisor {
             group: started.group,
             input: supervisor::Task::new(self.tracker.spawn(input)),
@@ -238,8 +238,8 @@ impl ChildChannel {
     async fn pass(&self, message: Outbound) -> Result<(), SendError> {
         let (body, look) = (message.body().clone(), message.final_check().cloned());
         let Some(look) = look else { return self.enqueue(body, None) };
-        let (tell, allowed) = oneshot::channel();
-        self.enqueue(body, Some((look, tell)))?;
+        let (report, allowed) = oneshot::channel();
+        self.enqueue(body, Some((look, report)))?;
         match allowed.await {
             Ok(false) => Err(SendError::NoLongerAllowed),
             // If the child has exited before, the inbox receives the reason.

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_still_sending_finds_the_answer() {
+    async fn a_client_that_is_still_sending_receives_the_answer() {
         // What was sent before the answer: some of it, or nothing but the head.
         for later in [Duration::ZERO, Duration::from_secs(1)] {
             let (ours, mut theirs) = duplex(1024);
@@ -147,8 +147,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_has_closed_is_not_waited_for_and_who_says_nothing_not_for_long() {
-        // How much was said, whether the client has closed, whether toolgate stops.
+    async fn a_closed_client_is_not_waited_for_and_a_silent_one_not_for_long() {
+        // How much was sent, whether the client has closed, whether toolgate stops.
         let cases = [
             (0, true, false, Duration::ZERO),
             (100, true, false, Duration::ZERO),
@@ -156,25 +156,25 @@ mod tests {
             (100, false, true, PATIENCE),
             (0, false, false, PATIENCE),
         ];
-        for (said, closed, stops, waited) in cases {
+        for (sent, closed, stops, waited) in cases {
             let (ours, mut theirs) = duplex(1024);
             let stop = CancellationToken::new();
             if stops {
                 stop.cancel();
             }
             let mut ours = Lingering::new(ours, stop);
-            theirs.write_all(&vec![7; said]).await.unwrap();
+            theirs.write_all(&vec![7; sent]).await.unwrap();
             let theirs = (!closed).then_some(theirs);
             let began = tokio::time::Instant::now();
             ours.shutdown().await.unwrap();
             let within = began.elapsed() >= waited && began.elapsed() <= waited * 2;
-            assert!(within, "{said} {closed} {stops}");
+            assert!(within, "{sent} {closed} {stops}");
             drop(theirs);
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_is_listened_to_without_end() {
+    async fn discarded_input_is_bounded() {
         let (ours, mut theirs) = duplex(1024 * 1024);
         let mut ours = Lingering::new(ours, CancellationToken::new());
         let client = tokio::spawn(async move {

@@ -84,7 +84,7 @@ impl Output {
         tokio::select! {
             _ = state.wait_for(|state| state.unread > MOST) => {
                 let limit = MOST >> 20;
-                tracing::error!("the client has not read more than {limit} MiB; it is given up");
+                tracing::error!("the client has left more than {limit} MiB unread; disconnecting it");
             }
             () = self.queue.closed() => tracing::info!("the client has closed the output"),
         }

@@ -91,7 +91,8 @@ impl Outline {
 
     /// Adds the next piece.
     pub fn push(&mut self, piece: &[u8]) {
-        self.broken = self.broken || !self.text.goes_on(piece) || self.follow(piece).is_none();
+        self.broken =
+            self.broken || !self.text.is_text_after(piece) || self.follow(piece).is_none();
     }
 
     /// The answer with an empty result; `None` if it is incomplete or not text.
@@ -127,7 +128,7 @@ impl Outline {
 
 impl Text {
     /// Whether it is still text after this piece.
-    fn goes_on(&mut self, mut piece: &[u8]) -> bool {
+    fn is_text_after(&mut self, mut piece: &[u8]) -> bool {
         while !self.begun.is_empty() {
             let Some((next, rest)) = piece.split_first() else { return true };
             self.begun.push(*next);

@@ -187,7 +187,7 @@ impl SessionMachine {
             Timer::Grace(uid) => self.grace_over(&uid),
             Timer::Idle(uid) => self.idle_due(&uid),
             Timer::Call(call) => self.call_due(call),
-            Timer::Lists => self.tell_views(),
+            Timer::Lists => self.notify_views(),
             Timer::Showcase => self.evict(),
         }
     }
@@ -200,7 +200,7 @@ impl SessionMachine {
         }
     }
 
-    fn tell_views(&mut self) {
+    fn notify_views(&mut self) {
         let views: Vec<(ViewId, Arc<Reach>)> =
             self.views.iter().map(|(id, view)| (*id, Arc::clone(&view.reach))).collect();
         for (id, reach) in views {

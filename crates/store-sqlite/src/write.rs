@@ -93,7 +93,7 @@ impl SqliteBackend {
             approvals: 0,
         };
         work(&mut transaction)?;
-        transaction.tell()?;
+        transaction.extend_story()?;
         let SqliteTransaction { opened, settled, noted, marks, wrote, .. } = transaction;
         reach(Failpoint::BeforeCommit);
         execute(connection, "COMMIT", &[])?;

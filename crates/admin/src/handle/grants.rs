@@ -198,7 +198,7 @@ pub(crate) async fn patch(ask: Ask) -> Answer {
         return Err(Fault::bad_request(why));
     }
     let mut row = about(&ask, &grant, "changed the grant");
-    row.message = row.message.map(|said| format!("{said}: {}", what.join("; ")).into());
+    row.message = row.message.map(|text| format!("{text}: {}", what.join("; ")).into());
     let id = grant.id.to_string();
     ask.change(Change::PutGrant(Box::new(grant)), row).await?;
     let view = ask.admin.view();

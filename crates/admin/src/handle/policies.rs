@@ -356,13 +356,13 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
             suggestions: resolved.unknown.clone(),
         }
     };
-    let (tell, told) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     let look = Box::new(move |usage: &dyn toolgate_policy::Usage, now: Timestamp| {
         // The client may be gone.
-        drop(tell.send(call(&policy, usage, at.unwrap_or(now))));
+        drop(sender.send(call(&policy, usage, at.unwrap_or(now))));
     });
     ask.admin.store().read_usage(now, look).await?;
-    ok(&told.await.map_err(|_| Fault::unavailable("the store did not answer"))?)
+    ok(&receiver.await.map_err(|_| Fault::unavailable("the store did not answer"))?)
 }
 
 fn find<'v>(view: &'v View, name: &str) -> Result<&'v PolicyText, Fault> {

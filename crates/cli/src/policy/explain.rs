@@ -28,8 +28,8 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Done> {
     };
     let named = named(args)?;
     let asked = match &named {
-        Some((found, _)) => Asked::found(args, found),
-        None => Asked::new(args),
+        Some((found, _)) => ExplainedCall::found(args, found),
+        None => ExplainedCall::new(args),
     };
     // A key such as `zulip__close` means a server only if there is one of that name.
     let servers = match &named {
@@ -48,7 +48,7 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Done> {
     let explanation = explain(&policy, &call, &UNUSED, now);
     let unknown = named.as_ref().and_then(|(found, _)| found.resolved.unknown.as_deref());
     print::out(&match args.output {
-        ExplainOutput::Json => told(explanation, unknown)?,
+        ExplainOutput::Json => as_json(explanation, unknown)?,
         ExplainOutput::Text => {
             let limits = limits(&policy, &call, &UNUSED, now);
             let limits: Vec<String> = limits.iter().map(line_of).collect();
@@ -80,20 +80,21 @@ fn named(args: &ExplainArgs) -> anyhow::Result<Option<(Found, Vec<String>)>> {
 /// The same under the policy of a grant and with what that has used.
 fn of_grant(args: &ExplainArgs, grant: &str) -> anyhow::Result<Done> {
     let (server, tool) = server_and_tool(args);
-    let granted = granted::Asked { grant, server, tool, args }.explain()?;
+    let granted = granted::GrantCall { grant, server, tool, args }.explain()?;
     let Granted { source, explanation, limits, shadow, resolved } = granted;
     let unknown = resolved.unknown.as_deref();
     print::out(&match args.output {
-        ExplainOutput::Json => told(explanation, unknown)?,
+        ExplainOutput::Json => as_json(explanation, unknown)?,
         ExplainOutput::Text => {
             let server = &resolved.server;
             let how = match (&args.class, unknown) {
-                (Some(_), _) => YOU_SAY,
+                (Some(_), _) => AS_GIVEN,
                 (None, Some(_)) => BY_NAME,
                 (None, None) => "",
             };
             let limits: Vec<String> = limits.iter().map(used_of).collect();
-            let asked = Asked { server, tool: &resolved.tool, class: explanation.class, how };
+            let asked =
+                ExplainedCall { server, tool: &resolved.tool, class: explanation.class, how };
             let story = asked.story(&source, &explanation, &limits, shadow);
             format!("{}{story}", unknown.map(|names| no_such_tool(tool, names)).unwrap_or_default())
         }
@@ -102,15 +103,16 @@ fn of_grant(args: &ExplainArgs, grant: &str) -> anyhow::Result<Done> {
 }
 
 /// The explain object, as one line.
-fn told(explanation: Explanation, unknown: Option<&[String]>) -> serde_json::Result<String> {
+fn as_json(explanation: Explanation, unknown: Option<&[String]>) -> serde_json::Result<String> {
     let suggestions = unknown.map(<[String]>::to_vec);
-    let told = Told { explanation, unknown: unknown.is_some().then_some(true), suggestions };
-    Ok(format!("{}\n", serde_json::to_string(&told)?))
+    let json =
+        JsonExplanation { explanation, unknown: unknown.is_some().then_some(true), suggestions };
+    Ok(format!("{}\n", serde_json::to_string(&json)?))
 }
 
 /// An explanation, and whether there is such a tool.
 #[derive(Serialize)]
-struct Told {
+struct JsonExplanation {
     #[serde(flatten)]
     explanation: Explanation,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,11 +143,11 @@ fn server_and_tool(args: &ExplainArgs) -> (Option<&str>, &str) {
     }
 }
 
-const YOU_SAY: &str = ", as given";
+const AS_GIVEN: &str = ", as given";
 const BY_NAME: &str = ", by its name";
 
-/// The call that is asked about.
-struct Asked<'a> {
+/// The call that is explained.
+struct ExplainedCall<'a> {
     /// Empty if the name belongs to no server.
     server: &'a str,
     tool: &'a str,
@@ -154,12 +156,12 @@ struct Asked<'a> {
     how: &'static str,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ExplainedCall<'a> {
     fn new(args: &'a ExplainArgs) -> Self {
         let (server, tool) = server_and_tool(args);
         let class = args.class.unwrap_or_else(|| Class::by_name(tool));
         let server = server.unwrap_or("test");
-        let how = if args.class.is_none() { BY_NAME } else { YOU_SAY };
+        let how = if args.class.is_none() { BY_NAME } else { AS_GIVEN };
         Self { server, tool, class, how }
     }
 
@@ -167,7 +169,7 @@ impl<'a> Asked<'a> {
         let Found { resolved, class, .. } = found;
         let class = args.class.unwrap_or(*class);
         let how = match (&args.class, &resolved.unknown) {
-            (Some(_), _) => YOU_SAY,
+            (Some(_), _) => AS_GIVEN,
             (None, Some(_)) => BY_NAME,
             (None, None) => "",
         };

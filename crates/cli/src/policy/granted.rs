@@ -33,8 +33,8 @@ pub(super) struct Granted {
     pub(super) resolved: Resolved,
 }
 
-/// A call of a grant that is asked about.
-pub(super) struct Asked<'a> {
+/// A call of a grant that is explained.
+pub(super) struct GrantCall<'a> {
     pub(super) grant: &'a str,
     pub(super) server: Option<&'a str>,
     pub(super) tool: &'a str,
@@ -61,7 +61,7 @@ struct Session<'a> {
     host_id: Option<&'a str>,
 }
 
-impl Asked<'_> {
+impl GrantCall<'_> {
     /// Asks the running gateway, or reads the data folder.
     pub(super) fn explain(&self) -> anyhow::Result<Granted> {
         let admin = self.args.gateway();
@@ -145,15 +145,15 @@ impl Asked<'_> {
             ..Call::new(&resolved.server, &resolved.tool, class, &self.args.args)
         };
         let policy = &in_force.policy;
-        let told = |usage: &dyn Usage, now: Timestamp| {
+        let explain = |usage: &dyn Usage, now: Timestamp| {
             let now = self.args.at.unwrap_or(now);
             let explanation = explain(policy, &call, usage, now);
             (explanation, limits(policy, &call, usage, now), policy.is_shadow(now))
         };
         let unreadable = || format!("the data folder `{}` cannot be read", path.display());
         let (explanation, limits, shadow) = match &mut folder.store {
-            Some(store) => store.read_usage(self.now(), told).with_context(unreadable)?,
-            None => told(&UNUSED, self.now()),
+            Some(store) => store.read_usage(self.now(), explain).with_context(unreadable)?,
+            None => explain(&UNUSED, self.now()),
         };
         let source = Source { file: policy.name().to_owned(), text: document };
         Ok(Granted { source, explanation, limits, shadow, resolved })
@@ -163,7 +163,7 @@ impl Asked<'_> {
         self.args.at.unwrap_or_else(Timestamp::now)
     }
 
-    /// A grant without a policy may nothing.
+    /// A grant without a policy may call nothing.
     fn without_policy(&self) -> Granted {
         let verdict = Verdict::no_policy(self.tool);
         let rule = verdict.rule.map(|rule| rule.to_string()).unwrap_or_default();

@@ -28,11 +28,11 @@ pub(super) fn run(args: &PolicyImportArgs) -> anyhow::Result<Done> {
         Some(path) => write::replace(path, &document)?,
         None => print::out(&document),
     }
-    let mut told = vec!["what changes against Intercept:\n".to_owned()];
-    told.extend(imported.changes.iter().map(|change| format!("  - {change}\n")));
+    let mut report = vec!["what changes against Intercept:\n".to_owned()];
+    report.extend(imported.changes.iter().map(|change| format!("  - {change}\n")));
     if let Some(path) = &args.write {
-        told.push(format!("written to {}\n", path.display()));
+        report.push(format!("written to {}\n", path.display()));
     }
-    print::err(&toolgate_control::visible(&told.concat()));
+    print::err(&toolgate_control::visible(&report.concat()));
     Ok(Done::Ok)
 }

@@ -17,7 +17,7 @@ pub(super) fn of(args: &CheckArgs) -> anyhow::Result<Known> {
     if grant.is_none() && args.data.is_none() && args.admin.is_none() {
         return Ok(Known::default());
     }
-    // The variables alone do not ask for a gateway; with one of the options they say which.
+    // The variables alone do not select a gateway; with one of the options they name it.
     let data = args.data.clone().or_else(|| variable("TOOLGATE_DATA").map(Into::into));
     let config = variable("TOOLGATE_CONFIG").map(Into::into);
     let address = args.admin.clone().or_else(|| variable("TOOLGATE_ADMIN")?.into_string().ok());

@@ -82,7 +82,7 @@ pub(super) fn apply(args: &PolicyApplyArgs) -> anyhow::Result<Done> {
         }
         answered => answered?,
     };
-    tell(args.output, &applied, &source.file, |version| {
+    print_applied(args.output, &applied, &source.file, |version| {
         format!("policy `{name}` version {version} is active")
     });
     Ok(Done::Ok)
@@ -104,14 +104,19 @@ pub(super) fn rollback(args: &PolicyRollbackArgs) -> anyhow::Result<Done> {
     let body = args.to.map_or_else(|| json!({}), |version| json!({ "version": version }));
     let applied = client.send(&Method::POST, &path, Some(&body))?;
     let to = args.to.map_or_else(|| "the earlier version".to_owned(), |to| format!("version {to}"));
-    tell(args.output, &applied, &args.name, |version| {
+    print_applied(args.output, &applied, &args.name, |version| {
         format!("policy `{}` is rolled back to {to}, as version {version}", args.name)
     });
     Ok(Done::Ok)
 }
 
 /// The result on stdout if it was asked for as JSON, else one sentence; warnings on stderr.
-fn tell(output: OneOutput, applied: &Value, file: &str, sentence: impl FnOnce(u64) -> String) {
+fn print_applied(
+    output: OneOutput,
+    applied: &Value,
+    file: &str,
+    sentence: impl FnOnce(u64) -> String,
+) {
     let version = applied.get("version").and_then(Value::as_u64).unwrap_or_default();
     if output == OneOutput::Json {
         print::out(&format!("{applied}\n"));

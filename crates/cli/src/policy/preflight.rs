@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolgate_control::visible;
 use toolgate_policy::Effect;
 
-use super::granted::{Asked, Granted};
+use super::granted::{GrantCall, Granted};
 use crate::admin_client::AdminClient;
 use crate::args::{AdminArgs, ExplainArgs, ExplainOutput, OneOutput, PreflightArgs};
 use crate::data::{find_data, is_announced};
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &PreflightArgs) -> anyhow::Result<Done> {
 fn of_grant<'a>(args: &'a PreflightArgs, grant: &str) -> anyhow::Result<Vec<Verdict<'a>>> {
     let verdict = |tool: &'a String| {
         let question = question(args, tool);
-        let asked = Asked { grant, server: None, tool, args: &question };
+        let asked = GrantCall { grant, server: None, tool, args: &question };
         let Granted { explanation, shadow, resolved, .. } = asked.explain()?;
         let outlook = match explanation.effect {
             _ if resolved.unknown.is_some() => Outlook::Unknown,

@@ -205,7 +205,7 @@ impl Folder {
         Resolved { unknown: Some(similar.into_iter().map(str::to_owned).collect()), ..of }
     }
 
-    /// As the operator says, else as the definition says, else as the name says.
+    /// The class that the operator has set, else that of the definition, else that of the name.
     fn class(&self, Resolved { server, tool, .. }: &Resolved) -> Class {
         let configured = self.file.config.servers.iter().find(|one| one.name == *server);
         let set = configured.and_then(|one| configured_class(one, tool));

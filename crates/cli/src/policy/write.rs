@@ -22,7 +22,7 @@ fn put(path: &Path, text: &str) -> io::Result<()> {
     let old = match fs::metadata(&target) {
         Ok(old) if !old.is_file() => {
             trusted::check(&target)?;
-            // A pipe or a device cannot be replaced, only written to; a folder says so itself.
+            // A pipe or a device cannot be replaced, only written to; a folder gives its own error.
             return fs::write(&target, text);
         }
         Ok(old) => Some(old),

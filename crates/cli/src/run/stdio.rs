@@ -12,7 +12,7 @@ const CHUNK: usize = 64 * 1024;
 /// How long the client may take to read the rest of the output.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// Tells when everything that was written has reached standard output.
+/// Reports when everything that was written has reached standard output.
 pub(super) struct Flushed(Receiver<()>);
 
 impl Flushed {

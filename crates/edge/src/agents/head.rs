@@ -66,8 +66,8 @@ impl<'a> Head<'a> {
                 format!("the header {name} must be sent once; nothing of this request was used");
             return refuse(StatusCode::BAD_REQUEST, &why);
         }
-        let said = self.version.map(|version| version.to_str().ok().and_then(Version::parse));
-        if said == Some(None) {
+        let named = self.version.map(|version| version.to_str().ok().and_then(Version::parse));
+        if named == Some(None) {
             let known = Version::ALL.map(Version::as_str).join(", ");
             let why = format!(
                 "this MCP-Protocol-Version is not supported here; known are {known} and, for \

@@ -10,10 +10,10 @@ use parking_lot::Mutex;
 use toolgate_gateway::RelayWriter;
 use toolgate_gateway::channel::{BoxFuture, Channel, Inbox, Progress};
 
-/// A server says little before it is asked; more is dropped.
+/// A server sends little before its first request; more is dropped.
 const WAITING: usize = 64;
 
-/// A child, and what it has said so far.
+/// A child, and what it has sent so far.
 pub(super) struct Ahead {
     pub(super) channel: Arc<dyn Channel>,
     pub(super) inbox: Arc<LaterInbox>,

@@ -2,8 +2,8 @@
 //!
 //! Invariant: bodies are written in order, each with exactly one line feed after it.
 //! Invariant: a message with a last look is checked whenever writing its first byte is tried, also
-//! after the child has not read for long. The sender is told when writing begins, or that it is not
-//! allowed; then nothing is written.
+//! after the child has not read for long. The sender is notified when writing begins, or that it is
+//! not allowed; then nothing is written.
 
 use std::future::poll_fn;
 use std::io;
@@ -21,7 +21,7 @@ use toolgate_gateway::channel::FinalCheck;
 pub(super) struct Line {
     /// One JSON text without line breaks.
     pub(super) body: Bytes,
-    /// Checked before it is written; the sender is told the result.
+    /// Checked before it is written; the sender receives the result.
     pub(super) look: Option<(FinalCheck, oneshot::Sender<bool>)>,
 }
 
@@ -62,8 +62,8 @@ impl Writing {
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         while let Some(rest) = self.text.get(self.done..).filter(|rest| !rest.is_empty()) {
-            if let Some((look, tell)) = &self.look
-                && (tell.is_closed() || !look.allows())
+            if let Some((look, report)) = &self.look
+                && (report.is_closed() || !look.allows())
             {
                 // If the sender is gone, its agent has already received a failure.
                 self.begun(false);
@@ -80,8 +80,8 @@ impl Writing {
     }
 
     fn begun(&mut self, is_written: bool) {
-        if let Some((_, tell)) = self.look.take()
-            && tell.send(is_written).is_err()
+        if let Some((_, report)) = self.look.take()
+            && report.send(is_written).is_err()
         {
             tracing::trace!("sender of a message is gone");
         }
@@ -113,26 +113,26 @@ mod tests {
         for allowed in [true, false] {
             let (mut stdin, mut child) = tokio::io::duplex(4);
             let may = Arc::new(AtomicBool::new(true));
-            let (tell, mut told) = oneshot::channel();
+            let (report, mut reported) = oneshot::channel();
             let look = FinalCheck::new({
                 let may = Arc::clone(&may);
                 move || may.load(Ordering::SeqCst)
             });
             let mut full = Writing::new(Line { body: "abc".into(), look: None });
             poll_fn(|context| full.poll(Pin::new(&mut stdin), context)).await.unwrap();
-            let line = Line { body: "call".into(), look: Some((look, tell)) };
+            let line = Line { body: "call".into(), look: Some((look, report)) };
             let mut writing = Writing::new(line);
             let mut poll = poll_fn(|context| {
                 Poll::Ready(writing.poll(Pin::new(&mut stdin), context).is_pending())
             });
             assert!((&mut poll).await, "the child does not read");
-            assert!(told.try_recv().is_err(), "nothing of it is written yet");
+            assert!(reported.try_recv().is_err(), "nothing of it is written yet");
             may.store(allowed, Ordering::SeqCst);
             let mut read = [0; 4];
             child.read_exact(&mut read).await.unwrap();
             assert_eq!(&read, b"abc\n");
             poll.await;
-            assert_eq!(told.try_recv(), Ok(allowed));
+            assert_eq!(reported.try_recv(), Ok(allowed));
             drop(stdin);
             let mut rest = String::new();
             child.read_to_string(&mut rest).await.unwrap();

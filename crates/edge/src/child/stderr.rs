@@ -21,7 +21,7 @@ const LINES_A_SECOND: u32 = 100;
 const BUFFER: usize = 32 * 1024;
 
 /// Where the lines of a child go.
-pub(super) struct Said {
+pub(super) struct StderrTarget {
     pub(super) server: Arc<str>,
     pub(super) written: StderrWritten,
     pub(super) tail: Arc<LogTail>,
@@ -29,8 +29,8 @@ pub(super) struct Said {
 }
 
 /// Logs everything until the pipe closes.
-pub(super) async fn log(said: Said, mut stderr: impl AsyncRead + Unpin) {
-    let mut lines = Lines::new(said);
+pub(super) async fn log(target: StderrTarget, mut stderr: impl AsyncRead + Unpin) {
+    let mut lines = Lines::new(target);
     let mut buffer = vec![0; BUFFER];
     loop {
         let read = stderr.read(&mut buffer);
@@ -99,16 +99,16 @@ pub(super) fn printable(bytes: &[u8]) -> String {
 
 /// Splits the stream into lines.
 struct Lines {
-    said: Said,
+    target: StderrTarget,
     log_limit: LogLimit,
     /// The beginning of an unfinished line, at most [`LONGEST`].
     begun: Vec<u8>,
 }
 
 impl Lines {
-    fn new(said: Said) -> Self {
+    fn new(target: StderrTarget) -> Self {
         let log_limit = LogLimit::new(LINES_A_SECOND, Duration::from_secs(1), Instant::now());
-        Self { said, log_limit, begun: Vec::new() }
+        Self { target, log_limit, begun: Vec::new() }
     }
 
     fn push(&mut self, mut chunk: &[u8]) {
@@ -117,7 +117,7 @@ impl Lines {
             chunk = rest.get(1..).unwrap_or_default();
             if self.begun.is_empty() {
                 let line = line.get(..LONGEST).unwrap_or(line);
-                self.say(line);
+                self.log_line(line);
             } else {
                 self.begin(line);
                 self.finish();
@@ -133,23 +133,23 @@ impl Lines {
 
     fn finish(&mut self) {
         let line = std::mem::take(&mut self.begun);
-        self.say(&line);
+        self.log_line(&line);
     }
 
-    fn say(&mut self, line: &[u8]) {
+    fn log_line(&mut self, line: &[u8]) {
         if !line.trim_ascii().is_empty() {
-            self.said.written.0.store(true, Ordering::Relaxed);
+            self.target.written.0.store(true, Ordering::Relaxed);
         }
         if self.log_limit.take() {
-            let line = self.said.secrets.masked(printable(line));
-            tracing::info!(server = %self.said.server, "stderr: {line}");
-            self.said.tail.push(&line);
+            let line = self.target.secrets.masked(printable(line));
+            tracing::info!(server = %self.target.server, "stderr: {line}");
+            self.target.tail.push(&line);
         }
     }
 
     fn renew(&mut self) {
         let suppressed = self.log_limit.renew(Instant::now());
-        self.tell(suppressed);
+        self.log_suppressed(suppressed);
     }
 
     fn end(&mut self) {
@@ -157,12 +157,12 @@ impl Lines {
             self.finish();
         }
         let suppressed = self.log_limit.take_suppressed();
-        self.tell(suppressed);
+        self.log_suppressed(suppressed);
     }
 
-    fn tell(&self, suppressed: u64) {
+    fn log_suppressed(&self, suppressed: u64) {
         if suppressed > 0 {
-            tracing::info!(server = %self.said.server, suppressed, "stderr lines suppressed");
+            tracing::info!(server = %self.target.server, suppressed, "stderr lines suppressed");
         }
     }
 }
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     fn lines(chunks: &[&[u8]]) -> (Lines, String) {
-        let mut lines = Lines::new(Said {
+        let mut lines = Lines::new(StderrTarget {
             server: "s".into(),
             written: StderrWritten::default(),
             tail: Arc::default(),
@@ -181,12 +181,12 @@ mod tests {
         for chunk in chunks {
             lines.push(chunk);
         }
-        let report = lines.said.written.after("x".to_owned());
+        let report = lines.target.written.after("x".to_owned());
         (lines, report)
     }
 
     #[test]
-    fn a_report_says_where_stderr_is_and_nothing_of_it() {
+    fn a_report_names_the_log_and_repeats_nothing_of_stderr() {
         const WROTE: &str = "x; its stderr is in the log of toolgate";
         let cases: [(&[&[u8]], &str); 5] = [
             (&[], "x"),

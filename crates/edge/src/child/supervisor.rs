@@ -47,7 +47,7 @@ impl Group {
     /// Waits for the leader, reaps it, and kills the rest of its group. Cancel-safe.
     async fn wait(&mut self) -> io::Result<ExitStatus> {
         // Waits for the leader alone at first: as process 1 the gateway adopts orphans, and would
-        // wait for them although they were not told to exit yet.
+        // wait for them although they have not been stopped yet.
         let status = self.0.leader_ended().await;
         // The id of a group is not reused while a member lives.
         self.kill();
@@ -57,19 +57,19 @@ impl Group {
 
     /// Passes a signal on.
     fn send(&self, number: i32) {
-        self.tell("a signal", self.0.send(number));
+        self.log_failure("a signal", self.0.send(number));
     }
 
     fn terminate(&self) {
-        self.tell("SIGTERM", self.0.terminate());
+        self.log_failure("SIGTERM", self.0.terminate());
     }
 
     fn kill(&mut self) {
         let result = self.0.kill();
-        self.tell("SIGKILL", result);
+        self.log_failure("SIGKILL", result);
     }
 
-    fn tell(&self, signal: &str, result: io::Result<()>) {
+    fn log_failure(&self, signal: &str, result: io::Result<()>) {
         if let Err(error) = result {
             tracing::debug!(pid = self.0.id(), %error, "cannot send {signal} to a process group");
         }

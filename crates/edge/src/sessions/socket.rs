@@ -2,7 +2,7 @@
 //!
 //! Invariant: reading and writing do not wait for each other, so two peers that both send much cannot
 //! block each other.
-//! Invariant: however a socket ends, the driver is told.
+//! Invariant: however a socket ends, the driver is notified.
 //! Invariant: a silent socket has no buffer.
 //! Invariant: a call is written only if it is still allowed immediately before the write.
 //!

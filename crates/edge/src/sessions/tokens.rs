@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_knows_one_comes_in() {
+    fn only_a_valid_token_is_accepted() {
         let open = Tokens::default();
         assert_eq!(open.admit("").unwrap().id, None);
         assert_eq!(open.admit("whatever").unwrap().id, None);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_told() {
+    fn removed_tokens_are_reported() {
         let (none, one) = (Tokens::default(), Tokens::new(vec![token("one")]));
         let both = Tokens::new(vec![token("one"), token("two")]);
         assert_eq!(none.revoked(&none), []);

@@ -104,7 +104,7 @@ impl ParkedCalls {
     }
 }
 
-/// The result of parked_calls a call.
+/// The result of parking a call.
 pub(super) enum ParkOutcome {
     /// It waits for its client; this is the answer to the request. `None` if it cannot be parked; then
     /// it is cancelled.

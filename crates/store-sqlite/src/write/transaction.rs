@@ -72,7 +72,7 @@ impl SqliteTransaction<'_> {
     }
 
     /// Adds rows to `story`, once there are many.
-    pub(super) fn tell(&mut self) -> Result<(), StoreError> {
+    pub(super) fn extend_story(&mut self) -> Result<(), StoreError> {
         if self.head.saturating_sub(self.told) < STORY {
             return Ok(());
         }
@@ -101,7 +101,7 @@ impl SqliteTransaction<'_> {
         let mut statement = self.connection.prepare_cached(sql::ROW_AT).or_store_error()?;
         let row = statement.query_row([seq], |row| Ok(row::stored(row))).optional();
         let intent = row.or_store_error()?.and_then(|stored| stored.draft.ok());
-        // An intent that was tampered with still ends; `verify` tells of the tampering.
+        // An intent that was tampered with still ends; `verify` reports it.
         let none = || Draft::new(RowKind::Intent, Timestamp::UNIX_EPOCH);
         Ok(AbandonedCall { call_id, intent: intent.unwrap_or_else(none) })
     }
