@@ -74,3 +74,29 @@ pub(crate) fn fresh() -> Vec<Fresh> {
     assert!(labels.next().is_none(), "a label without a definition");
     rows
 }
+
+/// One labelled definition of `tricky.jsonl`.
+#[derive(serde::Deserialize)]
+pub(crate) struct Tricky {
+    half: String,
+    pub(crate) server: String,
+    pub(crate) class: Class,
+    #[serde(default, rename = "reason")]
+    _reason: String,
+    #[serde(rename = "tool")]
+    pub(crate) definition: serde_json::Value,
+}
+
+impl Tricky {
+    /// Whether the classifier may be changed because of mistakes in it.
+    pub(crate) fn is_tuned_to(&self) -> bool {
+        self.half == "tune"
+    }
+}
+
+/// Definitions that were written to be difficult, labelled before the classifier had seen them. The
+/// meaning of the classes is that of `labels.tsv`.
+pub(crate) fn tricky() -> Vec<Tricky> {
+    let lines = include_str!("../data/tricky.jsonl").lines();
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+}

@@ -14,3 +14,5 @@ mod fresh;
 mod golden;
 mod hidden;
 mod metrics;
+mod score;
+mod tricky;

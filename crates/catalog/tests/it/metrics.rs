@@ -6,95 +6,51 @@ use std::collections::BTreeMap;
 use toolgate_catalog::{Class, Definition, classify};
 
 use crate::data::{Labelled, labelled};
+use crate::score::{Verdict, print, ratio};
 
-struct Judged {
-    row: Labelled,
-    class: Class,
-    confidence: f64,
-}
-
-fn judged() -> Vec<Judged> {
+fn judged() -> Vec<(Labelled, Verdict)> {
     let judge = |row: Labelled| {
         let definition = Definition {
             description: Some(Cow::Borrowed(row.description)),
             ..Definition::named(row.tool)
         };
         let found = classify(&definition);
-        Judged { class: found.class, confidence: found.confidence, row }
+        let verdict = Verdict {
+            tool: format!("{}/{}", row.server, row.tool),
+            labelled: row.class,
+            found: found.class,
+            confidence: found.confidence,
+        };
+        (row, verdict)
     };
     labelled().into_iter().map(judge).collect()
 }
 
+/// The verdicts on one half.
+fn half(tune: bool) -> Vec<Verdict> {
+    let all = judged().into_iter().filter(|(row, _)| row.tune == tune);
+    all.map(|(_, verdict)| verdict).collect()
+}
+
 #[test]
 fn precision_and_recall_of_both_halves() {
-    let all = judged();
-    assert_eq!(all.len(), 486);
-    for (name, tune, bar) in [("tune", true, 0.95), ("held out", false, 0.90)] {
-        let half: Vec<&Judged> = all.iter().filter(|judged| judged.row.tune == tune).collect();
-        let right = half.iter().filter(|judged| judged.class == judged.row.class).count();
-        let accuracy = ratio(right, half.len());
-        println!("{name}: {right} of {} right, {accuracy:.3}", half.len());
-        for class in Class::ALL {
-            print_class(class, &half);
-        }
+    assert_eq!(judged().len(), 486);
+    for (name, tune, bar) in [("tune", true, 95), ("held out", false, 90)] {
+        let half = half(tune);
         // Mistakes of the other half are not shown, so that nothing is tuned to them.
-        for judged in half.iter().filter(|judged| tune && judged.class != judged.row.class) {
-            println!(
-                "  {}/{}: {:?}, labelled {:?} ({:.2}) {}",
-                judged.row.server,
-                judged.row.tool,
-                judged.class,
-                judged.row.class,
-                judged.confidence,
-                judged.row.description
-            );
-        }
-        assert!(accuracy >= bar, "{name}: {accuracy:.3}");
-    }
-}
-
-fn print_class(class: Class, half: &[&Judged]) {
-    let found = half.iter().filter(|judged| judged.class == class).count();
-    let labelled = half.iter().filter(|judged| judged.row.class == class).count();
-    let both = half.iter().filter(|j| j.class == class && j.row.class == class).count();
-    println!(
-        "  {:<12} precision {:.3}, recall {:.3} ({both} of {labelled})",
-        class.as_str(),
-        ratio(both, found),
-        ratio(both, labelled)
-    );
-}
-
-/// Calling a destructive or financial tool harmless costs ten ordinary errors.
-#[test]
-fn no_critical_tool_is_called_harmless() {
-    let all = judged();
-    for (name, tune) in [("tune", true), ("held out", false)] {
-        let half: Vec<&Judged> = all.iter().filter(|judged| judged.row.tune == tune).collect();
-        let cost: usize = half.iter().map(|judged| cost(judged)).sum();
-        println!("{name}: cost {cost} in {} tools", half.len());
+        let (right, cost) = print(name, &half, tune);
+        assert!(right * 100 >= half.len() * bar, "{name}: {right}");
         assert!(cost * 20 <= half.len(), "{name}: {cost}");
-    }
-    for judged in &all {
-        assert!(cost(judged) < 10, "{}/{}", judged.row.server, judged.row.tool);
-    }
-}
-
-fn cost(judged: &Judged) -> usize {
-    let critical = matches!(judged.row.class, Class::Destructive | Class::Financial);
-    let harmless = matches!(judged.class, Class::Read | Class::Other);
-    match judged.class == judged.row.class {
-        true => 0,
-        false if critical && harmless => 10,
-        false => 1,
+        // No destructive or financial tool is called harmless.
+        assert!(half.iter().all(|verdict| verdict.cost() < 10), "{name}");
     }
 }
 
 #[test]
 fn weak_labels_are_mostly_met() {
     let all = judged();
-    let known: Vec<&Judged> = all.iter().filter(|judged| judged.row.weak != Class::Other).collect();
-    let met = known.iter().filter(|judged| judged.class == judged.row.weak).count();
+    let known: Vec<_> = all.iter().filter(|(row, _)| row.weak != Class::Other).collect();
+    let met = known.iter().filter(|(row, verdict)| verdict.found == row.weak).count();
     println!(
         "weak labels other than Other: {met} of {}, {:.3}",
         known.len(),
@@ -106,14 +62,14 @@ fn weak_labels_are_mostly_met() {
 #[test]
 fn accuracy_rises_with_confidence() {
     let mut buckets: BTreeMap<u8, (usize, usize)> = BTreeMap::new();
-    for judged in judged() {
-        let bucket = match judged.confidence {
+    for (_, verdict) in judged() {
+        let bucket = match verdict.confidence {
             c if c < 0.7 => 0,
             c if c < 0.9 => 1,
             _ => 2,
         };
         let (right, all) = buckets.entry(bucket).or_default();
-        *right += usize::from(judged.class == judged.row.class);
+        *right += usize::from(verdict.is_right());
         *all += 1;
     }
     let names = ["below 0.7", "0.7 to 0.9", "0.9 and above"];
@@ -164,9 +120,4 @@ fn read_all(folder: &std::path::Path, text: &mut String) {
             text.push_str(&std::fs::read_to_string(&path).unwrap());
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "hundreds")]
-fn ratio(part: usize, whole: usize) -> f64 {
-    if whole == 0 { 1.0 } else { part as f64 / whole as f64 }
 }
