@@ -176,21 +176,28 @@ impl ServerPins {
         judge::judge(mode, &self.state.read(), own, facts)
     }
 
-    /// The same for a name that the newest list does not have.
+    /// The same for a name that the newest list of a connection does not have. The newest definition that
+    /// any connection listed decides: leaving a tool out of a list does not make it callable.
     pub(crate) fn quarantine_unlisted(&self, mode: PinMode, own: &str) -> Option<Reason> {
-        let is_approved = || self.state.read().approved.contains_key(own);
-        (mode == PinMode::Strict && !is_approved()).then_some(Reason::NotApproved)
+        let state = self.state.read();
+        if mode == PinMode::Strict && !state.approved.contains_key(own) {
+            return Some(Reason::NotApproved);
+        }
+        judge::judge(mode, &state, own, state.seen.get(own)?)
     }
 
-    /// The quarantined tools among these.
+    /// The quarantined tools among these, which may come from an older list: the newest definition that
+    /// any connection listed must be usable too.
     pub(crate) fn quarantined<'f>(
         &self,
         mode: PinMode,
         tools: impl Iterator<Item = (&'f Box<str>, &'f Arc<Facts>)>,
     ) -> Quarantined {
         let state = self.state.read();
+        let newest = |own: &str| judge::judge(mode, &state, own, state.seen.get(own)?);
         let judged = tools.filter_map(|(own, facts)| {
-            Some((own.clone(), judge::judge(mode, &state, own, facts)?))
+            let reason = judge::judge(mode, &state, own, facts).or_else(|| newest(own));
+            Some((own.clone(), reason?))
         });
         judged.collect()
     }

@@ -185,6 +185,22 @@ async fn one_agents_process_is_not_judged_by_anothers() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_kept_list_does_not_show_what_a_newer_one_has_changed() {
+    let server = AutoServer::with_tools(&[]);
+    server.set("tools/call", r#"{"content":[]}"#);
+    offer(&server, &[GOOD]);
+    let harness = Harness::new();
+    harness.apply([harness.played(settings("files"), &server)]);
+    let all = User::Session(harness.open_all(INITIALIZE).await, "files__read");
+    assert!(all.lists("Reads a file").await);
+    offer(&server, &[&evil()]);
+    let one = User::Session(harness.agent().await, "read");
+    assert!(!one.lists("id_rsa").await);
+    assert!(!all.lists("files__read").await, "the list of before is still kept");
+    assert_eq!((all.call().await, calls(&server)), ("quarantined", 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_tool_that_its_server_stops_listing_stays_quarantined() {
     let server = AutoServer::with_tools(&[]);
     server.set("tools/call", r#"{"content":[]}"#);
@@ -198,6 +214,10 @@ async fn a_tool_that_its_server_stops_listing_stays_quarantined() {
     offer(&server, &[]);
     user.lists("").await;
     assert_eq!((user.call().await, calls(&server)), ("quarantined", 0));
+    // A connection that never listed it.
+    let other = User::Session(harness.agent().await, "read");
+    other.lists("").await;
+    assert_eq!((other.call().await, calls(&server)), ("quarantined", 0));
 }
 
 #[tokio::test(start_paused = true)]
