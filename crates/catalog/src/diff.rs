@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use toolgate_json::walk::{Raw, Walk};
-use toolgate_json::{Malformed, NotCanonical};
+use toolgate_json::{Malformed, NotCanonical, quote};
 
 use crate::hidden::draw;
 
 /// One field that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldChange {
-    /// The field: its keys and indexes, parted by `/`.
+    /// The field: its keys and indexes, parted by `/`; in keys, `~1` is a slash and `~0` a tilde.
     pub field: String,
     /// Its text, in pieces.
     pub pieces: Vec<Piece>,
@@ -45,14 +45,31 @@ pub fn diff(old: &str, new: &str) -> Result<Vec<FieldChange>, NotCanonical> {
     fields.dedup();
     let changed = |field: &&String| old.get(*field) != new.get(*field);
     let change = |field: &String| {
-        let of = |leaves: &BTreeMap<String, String>| leaves.get(field).cloned().unwrap_or_default();
-        FieldChange { field: draw(field).into_owned(), pieces: words_diff(&of(&old), &of(&new)) }
+        let (old, new) = (old.get(field), new.get(field));
+        let is_typed = old.zip(new).is_some_and(|(old, new)| old.text == new.text);
+        let of = |leaf: Option<&Leaf>| leaf.map(|leaf| leaf.shown(is_typed)).unwrap_or_default();
+        FieldChange { field: draw(field).into_owned(), pieces: words_diff(&of(old), &of(new)) }
     };
     Ok(fields.into_iter().filter(changed).map(change).collect())
 }
 
+/// A string, number or empty bracket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Leaf {
+    text: String,
+    is_string: bool,
+}
+
+impl Leaf {
+    /// `is_typed`: in quotes if it is a string, because the other version has the same text of another
+    /// type.
+    fn shown(&self, is_typed: bool) -> String {
+        if is_typed && self.is_string { quote(&self.text) } else { self.text.clone() }
+    }
+}
+
 /// Every string, number and empty bracket of a definition, by its path.
-fn leaves(json: &str) -> Result<BTreeMap<String, String>, NotCanonical> {
+fn leaves(json: &str) -> Result<BTreeMap<String, Leaf>, NotCanonical> {
     let mut leaves = BTreeMap::new();
     collect(Raw::of(json)?, String::new(), DEPTH, &mut leaves)?;
     Ok(leaves)
@@ -62,7 +79,7 @@ fn collect(
     raw: Raw<'_>,
     path: String,
     depth: usize,
-    leaves: &mut BTreeMap<String, String>,
+    leaves: &mut BTreeMap<String, Leaf>,
 ) -> Result<(), Malformed> {
     let depth = depth.checked_sub(1).ok_or(Malformed)?;
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}/{key}") };
@@ -72,7 +89,7 @@ fn collect(
             let mut walk = Walk::object(raw.text)?;
             while let Some(member) = walk.member()? {
                 is_empty = false;
-                collect(member.value, below(&member.name()?), depth, leaves)?;
+                collect(member.value, below(&key_of(&member.name()?)), depth, leaves)?;
             }
         }
         Some(b'[') => {
@@ -85,15 +102,23 @@ fn collect(
             }
         }
         Some(b'"') => {
-            leaves.insert(path, raw.string()?.into_owned());
+            leaves.insert(path, Leaf { text: raw.string()?.into_owned(), is_string: true });
             return Ok(());
         }
         _ => {}
     }
-    if is_empty {
-        leaves.insert(path, raw.text.to_owned());
+    // Nothing at all is what a first definition is compared with.
+    if is_empty && !(path.is_empty() && raw.text == "{}") {
+        leaves.insert(path, Leaf { text: raw.text.to_owned(), is_string: false });
     }
     Ok(())
+}
+
+/// A key must not take the place of another field: one with a slash, or a number like an index.
+fn key_of(key: &str) -> String {
+    let key = key.replace('~', "~0").replace('/', "~1");
+    let is_index = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_digit());
+    if is_index { quote(&key) } else { key }
 }
 
 /// The difference of two texts in words and the blanks between them.
@@ -201,7 +226,11 @@ mod tests {
             (r#"{"d":"ab"}"#, r#"{"d":"a\u200bb"}"#, r"d: [-ab-]{+a\u{200B}b+}"),
             (r#"{"d":1}"#, r#"{"d":1.0}"#, "d: [-1-]{+1.0+}"),
             (r#"{"d":{"e":[1,2]}}"#, r#"{"d":{"e":[1]}}"#, "d/e/1: [-2-]"),
-            ("{}", r#"{"x":{}}"#, ": [-{}-]\nx: {+{}+}"),
+            ("{}", r#"{"x":{}}"#, "x: {+{}+}"),
+            (r#"{"d":"1"}"#, r#"{"d":1}"#, r#"d: [-"1"-]{+1+}"#),
+            // No key hides a change of another field.
+            (r#"{"a":{"b":"x"}}"#, r#"{"a":{"b":"y"},"a/b":"x"}"#, "a/b: [-x-]{+y+}\na~1b: {+x+}"),
+            (r#"{"a":["x"]}"#, r#"{"a":{"0":"x"}}"#, "a/\"0\": {+x+}\na/0: [-x-]"),
         ] {
             assert_eq!(shown(old, new), expected);
         }

@@ -103,15 +103,21 @@ impl Gateway {
         };
         let facts = server.pins().newest_of(tool).or_else(listed)?;
         let baseline = server.pins().baseline(tool);
+        let quarantine = server.quarantine(tool, &facts);
+        // What is renamed is compared with what it was.
+        let former = match &quarantine {
+            Some(Reason::Renamed(old)) => server.pins().baseline(old),
+            _ => None,
+        };
         Some(KnownDefinition {
             server: server.name().to_owned(),
             name: tool.to_owned(),
             key: tool.to_owned(),
             class: server.class(tool),
-            quarantine: server.quarantine(tool, &facts),
+            quarantine,
             facts,
             approved: baseline.as_ref().map(|pin| pin.fingerprint),
-            approved_definition: baseline.and_then(|pin| pin.definition),
+            approved_definition: baseline.or(former).and_then(|pin| pin.definition),
         })
     }
 
