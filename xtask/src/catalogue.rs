@@ -44,6 +44,8 @@ struct Target<'a> {
     package: &'a str,
     version: &'a str,
     date: &'a str,
+    /// The digest of what the classifier says about the labelled tools: that of the classes below.
+    classifier: &'a str,
 }
 
 /// The result of `scan -o json`.
@@ -101,11 +103,14 @@ pub(crate) fn run(names: &[&str]) -> Result<()> {
     }
     run_command(cargo().args(["build", "--workspace", "--bin", "toolgate"]))?;
     let date = output(Command::new("date").args(["-u", "+%F"]))?;
+    let classes = root().join("crates/catalog/tests/data/classes.tsv");
+    let digest = output(Command::new("sha256sum").arg(classes))?;
+    let classifier = digest.split(' ').next().context("`sha256sum` printed nothing")?;
     let mut failed = Vec::new();
     let wanted =
         entries.iter().filter(|entry| names.is_empty() || names.contains(&entry.name.as_str()));
     for entry in wanted {
-        match entry.scan(date.trim()) {
+        match entry.scan(date.trim(), classifier) {
             Ok(lines) => {
                 say(&format!("{}: {} tools", entry.name, lines.len().saturating_sub(1)));
                 replace(&entries, &entry.name, &lines)?;
@@ -140,7 +145,7 @@ fn entries() -> Result<Vec<Entry>> {
 
 impl Entry {
     /// Installs and scans the server; its lines of the catalogue.
-    fn scan(&self, date: &str) -> Result<Vec<String>> {
+    fn scan(&self, date: &str, classifier: &str) -> Result<Vec<String>> {
         let folder = std::env::temp_dir().join(format!(
             "toolgate-catalogue-{}-{}",
             std::process::id(),
@@ -149,7 +154,7 @@ impl Entry {
         fs::create_dir_all(folder.join("home"))?;
         let scanned = self.install(&folder).and_then(|command| self.scan_in(&folder, &command));
         fs::remove_dir_all(&folder)?;
-        self.lines(&scanned?, date)
+        self.lines(&scanned?, date, classifier)
     }
 
     fn install(&self, folder: &Path) -> Result<Vec<String>> {
@@ -206,10 +211,10 @@ impl Entry {
         Ok(serde_json::from_str(&output(&mut scan)?)?)
     }
 
-    fn lines(&self, scan: &Scan, date: &str) -> Result<Vec<String>> {
+    fn lines(&self, scan: &Scan, date: &str, classifier: &str) -> Result<Vec<String>> {
         ensure!(!scan.tools.is_empty(), "it lists no tools");
         let Self { name, registry, package, version, .. } = self;
-        let server = Target { server: name, registry, package, version, date };
+        let server = Target { server: name, registry, package, version, date, classifier };
         let mut lines = vec![serde_json::to_string(&server)?];
         for tool in &scan.tools {
             let signals = tool.signals.iter();

@@ -72,7 +72,9 @@ impl Traits {
     fn of(argument: &Argument<'_>) -> Self {
         let words = Words::of(&argument.name, Capitals::Title);
         let only = words.len() == 1;
-        let is_text = argument.kind.as_deref().is_none_or(|kind| kind == "string");
+        // One of a few allowed values is not code.
+        let is_text = argument.kind.as_deref().is_none_or(|kind| kind == "string")
+            && argument.values.is_empty();
         let is_switch = argument.kind.as_deref() == Some("boolean");
         let mut traits = Self::default();
         for (at, word) in words.iter().enumerate() {

@@ -87,6 +87,7 @@ struct Evidence<'d, 't> {
 impl Evidence<'_, '_> {
     fn weigh(&mut self) -> (Class, f64) {
         let (class, confidence) = self.of_words();
+        let (class, confidence) = self.of_mentions(class, confidence);
         let (class, confidence) = self.of_recipe(class, confidence);
         let (class, confidence) = self.of_arguments(class, confidence);
         let (class, confidence) = self.of_query(class, confidence);
@@ -122,6 +123,10 @@ impl Evidence<'_, '_> {
                 (name, if self.prose.is_vague { 0.8 } else { 0.98 })
             }
             (Some(Class::Read), Some(Class::Write)) if self.prose.may_be_noun => (Class::Read, 0.8),
+            // `convert_currency` that computes.
+            (Some(Class::Write), Some(Class::Read)) if self.name.lead == Some("convert") => {
+                (Class::Read, 0.8)
+            }
             (Some(name), Some(said)) => {
                 let class = name.raised(said);
                 // A higher class in the name is rarely wrong; one in the text alone more often.
@@ -135,6 +140,42 @@ impl Evidence<'_, '_> {
                 (Class::Other, if described { 0.7 } else { 0.2 })
             }
         }
+    }
+
+    /// Where no verb states an effect, a critical verb that the text mentions is believed. What cannot be
+    /// undone is lost, unless it is a message that was sent.
+    fn of_mentions(&mut self, class: Class, confidence: f64) -> (Class, f64) {
+        let says_nothing = self.name.class.is_none() && self.title.class.is_none();
+        let is_open = says_nothing && (self.prose.class.is_none() || self.prose.only_carries);
+        if let Some((verb, mentioned)) = self.prose.mentioned.filter(|_| is_open) {
+            self.signal(What::Mentioned(verb, mentioned), Place::Description, 6);
+            return (mentioned, 0.65);
+        }
+        let changes = matches!(class, Class::Write | Class::Other);
+        if self.prose.is_irreversible && changes && !self.sends() {
+            self.signal(What::Lost, Place::Description, 7);
+            return (Class::Destructive, confidence.min(0.8));
+        }
+        (class, confidence)
+    }
+
+    /// Whether the tool sends something. That cannot be undone, and nothing is lost.
+    fn sends(&self) -> bool {
+        let is_sending = |verb| {
+            matches!(
+                verb,
+                "send"
+                    | "post"
+                    | "publish"
+                    | "email"
+                    | "notify"
+                    | "message"
+                    | "submit"
+                    | "отправить"
+            )
+        };
+        let mut verbs = self.name.signals.iter().chain(&self.prose.signals);
+        verbs.any(|(what, _)| matches!(what, What::Verb(verb, _) if is_sending(*verb)))
     }
 
     /// Building or applying a recipe runs it.

@@ -41,6 +41,8 @@ pub struct Argument<'a> {
     pub values: SmallVec<[Cow<'a, str>; 2]>,
     /// Whether it is an argument of the tool itself, not a member of one.
     pub is_top: bool,
+    /// The named schema that it refers to: `#/$defs/Action`.
+    reference: Option<Cow<'a, str>>,
 }
 
 /// Annotations, as far as they were sent.
@@ -62,6 +64,8 @@ pub struct NotADefinition;
 /// How deep a schema is read, and how many arguments of it.
 const DEPTH: usize = 6;
 const MAX_ARGUMENTS: usize = 256;
+/// The longest named schema whose allowed values are read.
+const MAX_NAMED: usize = 16 * 1024;
 
 impl From<Malformed> for NotADefinition {
     fn from(_: Malformed) -> Self {
@@ -100,6 +104,8 @@ impl<'a> Definition<'a> {
     fn read_schema(&mut self, schema: &'a str) {
         // A schema that cannot be walked leaves what was read before the fault.
         self.collect(schema, DEPTH).unwrap_or_default();
+        // Afterwards: named schemas may come before or behind the arguments that refer to them.
+        self.resolve(schema).unwrap_or_default();
     }
 
     fn collect(&mut self, schema: &'a str, depth: usize) -> Result<(), Malformed> {
@@ -142,6 +148,36 @@ impl<'a> Definition<'a> {
         Ok(())
     }
 
+    /// Gives the arguments that refer to a named schema its allowed values.
+    fn resolve(&mut self, schema: &'a str) -> Result<(), Malformed> {
+        if self.arguments.iter().all(|argument| argument.reference.is_none()) {
+            return Ok(());
+        }
+        let mut walk = Walk::object(schema)?;
+        while let Some(member) = walk.member()? {
+            if !matches!(member.key, "$defs" | "definitions") {
+                continue;
+            }
+            let mut named = Walk::object(member.value.text)?;
+            while let Some(schema) = named.member()? {
+                if schema.value.text.len() > MAX_NAMED {
+                    continue;
+                }
+                let name = schema.name()?;
+                let refers = |argument: &&mut Argument<'_>| {
+                    let reference = argument.reference.as_deref();
+                    let rest =
+                        reference.and_then(|at| at.strip_prefix("#/")?.strip_prefix(member.key));
+                    rest.and_then(|rest| rest.strip_prefix('/')) == Some(&*name)
+                };
+                for argument in self.arguments.iter_mut().filter(refers) {
+                    argument.read_schema(schema.value.text, false)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn read_annotations(&mut self, raw: &'a str) {
         let Ok(mut walk) = Walk::object(raw) else { return };
         while let Ok(Some(member)) = walk.member() {
@@ -174,22 +210,35 @@ impl<'a> Definition<'a> {
 impl<'a> Argument<'a> {
     fn read(name: Cow<'a, str>, schema: &'a str) -> Result<Self, Malformed> {
         let mut argument = Self { name, ..Self::default() };
-        let Ok(mut walk) = Walk::object(schema) else { return Ok(argument) };
+        argument.read_schema(schema, true)?;
+        Ok(argument)
+    }
+
+    /// `is_whole`: not one of several alternatives.
+    fn read_schema(&mut self, schema: &'a str, is_whole: bool) -> Result<(), Malformed> {
+        let Ok(mut walk) = Walk::object(schema) else { return Ok(()) };
         while let Some(member) = walk.member()? {
             match member.key {
-                "type" => argument.kind = string(member.value),
-                "description" => argument.description = string(member.value),
+                "type" if is_whole => self.kind = string(member.value),
+                "description" if is_whole => self.description = string(member.value),
                 "enum" => {
                     let Ok(mut list) = Walk::list(member.value.text) else { continue };
                     while let Some(value) = list.element()? {
-                        argument.values.extend(string(value));
+                        self.values.extend(string(value));
                     }
                 }
-                "const" => argument.values.extend(string(member.value)),
+                "const" => self.values.extend(string(member.value)),
+                "$ref" if self.reference.is_none() => self.reference = string(member.value),
+                "anyOf" | "oneOf" if is_whole => {
+                    let Ok(mut list) = Walk::list(member.value.text) else { continue };
+                    while let Some(branch) = list.element()? {
+                        self.read_schema(branch.text, false)?;
+                    }
+                }
                 _ => {}
             }
         }
-        Ok(argument)
+        Ok(())
     }
 }
 
@@ -223,6 +272,16 @@ mod tests {
         for bad in ["", "[]", "{}", r#"{"name":1}"#, r#"{"name":"a""#, "\"name\""] {
             assert!(Definition::parse(bad).is_err(), "{bad}");
         }
+        let raw = r##"{"name":"a","inputSchema":{"properties":{"op":{"$ref":"#/$defs/Op"},"how":
+            {"anyOf":[{"const":"keep"},{"enum":["drop"]},{"type":"null"}]}},"$defs":{"Op":{"enum":["delete"]}}}}"##;
+        let referring = Definition::parse(raw).unwrap();
+        assert_eq!(referring.parameters, 2);
+        let values: Vec<&str> = referring
+            .arguments
+            .iter()
+            .flat_map(|a| a.values.iter().map(|value| &**value))
+            .collect();
+        assert_eq!(values, ["delete", "keep", "drop"]);
         for odd in [
             r#"{"name":"a","inputSchema":true}"#,
             r#"{"name":"a","inputSchema":{"properties":[]}}"#,

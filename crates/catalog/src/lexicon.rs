@@ -75,6 +75,23 @@ static VERBS: LazyLock<HashMap<String, Verb, FixedState>> = LazyLock::new(|| {
     table
 });
 
+/// What a first word makes of each second word.
+type Phrases = HashMap<String, Vec<(&'static str, Verb)>, FixedState>;
+
+static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
+    let mut table = Phrases::with_hasher(FixedState::default());
+    for (first, second, base) in english::PHRASES {
+        let Some(verb) = VERBS.get(*base) else { continue };
+        let mut add = |word: String, form| {
+            table.entry(word).or_default().push((*second, Verb { form, ..*verb }));
+        };
+        add((*first).to_owned(), Form::Base);
+        add(third(first), Form::Third);
+        gerunds(first).for_each(|gerund| add(gerund, Form::Gerund));
+    }
+    table
+});
+
 static STEMS: LazyLock<Table<(Class, Kind, &'static str)>> = LazyLock::new(|| {
     let mut table = HashMap::with_hasher(FixedState::default());
     for (class, kind, words) in russian::STEMS {
@@ -90,6 +107,18 @@ static STEMS: LazyLock<Table<(Class, Kind, &'static str)>> = LazyLock::new(|| {
 #[inline]
 pub(crate) fn verb(word: &str) -> Option<Verb> {
     if word.is_ascii() { VERBS.get(word).copied() } else { russian(word) }
+}
+
+/// The verb that two words in lower case are: `tears down`.
+#[inline]
+pub(crate) fn phrasal(word: &str, follower: Option<&str>) -> Option<Verb> {
+    let follower = follower?;
+    let seconds = PHRASES.get(word)?;
+    let is_second = |second: &str| {
+        follower == second
+            || follower.strip_suffix("es").or(follower.strip_suffix('s')) == Some(second)
+    };
+    seconds.iter().find(|(second, _)| is_second(second)).map(|(_, verb)| *verb)
 }
 
 fn russian(word: &str) -> Option<Verb> {
@@ -110,8 +139,26 @@ pub(crate) fn trades(verb: &str, head: Nouns, all: Nouns) -> bool {
         "place" | "submit" | "send" | "create" | "replace" | "modify" | "execute" | "cancel"
     );
     (orders && head.has(Nouns::ORDER) && all.has(Nouns::TRADED))
+        || (verb == "place" && head.has(Nouns::ORDER))
+        || (verb == "checkout" && head.has(Nouns::ORDER.and(Nouns::CART)))
+        || (matches!(verb, "execute" | "place" | "make" | "open" | "submit" | "enter")
+            && head.has(Nouns::DEAL))
         || (matches!(verb, "close" | "open") && head.has(Nouns::POSITION))
         || (verb == "exercise" && all.has(Nouns::TRADED))
+}
+
+/// Whether a verb for reading takes or gives back money with this object.
+pub(crate) fn takes_money(verb: &str, all: Nouns) -> bool {
+    (verb == "capture" && all.has(Nouns::MONEY)) || (verb == "вернуть" && all.has(Nouns::CASH))
+}
+
+/// What a verb means with an object that gives it another class: to format a disk, to format a date.
+pub(crate) fn means(verb: &str, head: Nouns) -> Option<Class> {
+    match verb {
+        "format" if head.has(Nouns::MEDIUM) => Some(Class::Destructive),
+        "format" | "convert" if head.has(Nouns::VALUE) => Some(Class::Read),
+        _ => None,
+    }
 }
 
 /// `deletes`, `copies`, `pushes`.

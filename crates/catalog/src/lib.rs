@@ -32,6 +32,7 @@ mod label;
 mod lexicon;
 mod name;
 mod onec;
+mod passive;
 mod person;
 mod prose;
 mod prose_words;

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use toolgate_json::{compatible, fold};
 
 use crate::class::Class;
-use crate::lexicon::{Form, Kind, Nouns, Verb, nouns, trades, verb};
+use crate::lexicon::{Form, Kind, Nouns, Verb, means, nouns, phrasal, takes_money, trades, verb};
 use crate::signal::What;
 use crate::words::{Capitals, Words, has_capital_runs};
 
@@ -85,15 +85,18 @@ fn judge(words: &Words) -> NameFinding {
     let mut found = NameFinding::default();
     let mut lead: Option<(usize, Verb)> = None;
     let mut before = Nouns::default();
+    let last = words.iter().last().map(nouns).unwrap_or_default();
+    let asks = words.len() > 1 && words.get(0).is_some_and(asks);
     for (at, word) in words.iter().enumerate() {
         let roles = nouns(word);
-        if let Some(verb) = verb(word).filter(|verb| is_verb_here(verb, at)) {
-            if before.has(Nouns::NEGATION) {
+        let here = phrasal(word, words.get(at + 1)).or_else(|| verb(word));
+        if let Some(verb) = here.filter(|verb| is_verb_here(verb, at)) {
+            if before.has(Nouns::NEGATION) || (asks && !before.has(Nouns::JOIN)) {
                 found.signals.push((What::Negated(verb.base), 0));
             } else {
                 match lead {
                     Some((_, first)) if !is_noun_before(first, verb, before) => {
-                        found.follow(first, verb, before);
+                        found.follow(first, verb, before, last);
                     }
                     _ => lead = Some((at, verb)),
                 }
@@ -106,6 +109,7 @@ fn judge(words: &Words) -> NameFinding {
     let names_report = found.roles.last().is_some_and(|roles| roles.has(Nouns::REPORT))
         && lead.is_none_or(|(_, verb)| verb.kind == Kind::Both && words.len() > 1);
     match lead {
+        None if asks => found.raise(What::Question, Class::Read, 6),
         _ if names_report => {
             found.raise(What::Report, Class::Read, 4);
             found.is_generic = words.len() == 1;
@@ -119,9 +123,20 @@ fn judge(words: &Words) -> NameFinding {
     found
 }
 
+/// Whether a name that begins with this word asks a question: `is_deleted`, `can_delete`.
+fn asks(word: &str) -> bool {
+    matches!(
+        word,
+        "is" | "are" | "has" | "have" | "can" | "was" | "does" | "did" | "should" | "exists"
+    )
+}
+
 /// Whether the first verb is rather the object of the second: `invoice_list`.
 fn is_noun_before(first: Verb, verb: Verb, before: Nouns) -> bool {
-    first.kind == Kind::Both && verb.kind == Kind::Verb && !before.has(Nouns::JOIN)
+    first.kind == Kind::Both
+        && first.base != "preview"
+        && verb.kind == Kind::Verb
+        && !before.has(Nouns::JOIN.and(Nouns::STOP))
 }
 
 /// In names a plural is a noun (`get_updates`), except at the start.
@@ -135,9 +150,16 @@ fn is_verb_here(verb: &Verb, at: usize) -> bool {
 }
 
 impl NameFinding {
-    /// A verb behind the lead.
-    fn follow(&mut self, lead: Verb, verb: Verb, before: Nouns) {
+    /// A verb behind the lead. `last` are the roles of the last word.
+    fn follow(&mut self, lead: Verb, verb: Verb, before: Nouns, last: Nouns) {
         let joined = before.has(Nouns::JOIN);
+        // `get_delete_log`, `list_items_to_delete`, `mark_for_deletion`, `preview_delete`
+        let is_named = before.has(Nouns::STOP)
+            || lead.base == "preview"
+            || (lead.class == Class::Read && last.has(Nouns::REPORT.and(Nouns::PLANNED)));
+        if is_named && !joined {
+            return;
+        }
         let raises = match verb.kind {
             // Few words for writing are never nouns behind a word for reading.
             Kind::Verb if verb.class == Class::Write && lead.class == Class::Read => {
@@ -164,19 +186,28 @@ impl NameFinding {
             Class::Read => self.judge_reading(lead, &object, at, weight),
             class => {
                 let is_trade = trades(lead.base, object.head, object.all);
-                if (object.is_money() || is_trade) && class != Class::Financial {
+                if (object.is_money(lead) || is_trade) && class != Class::Financial {
                     self.raise(What::Money(lead.base), Class::Financial, 9);
                 }
                 if object.all.has(Nouns::RECIPE) {
                     self.judge_recipe(lead, class);
                 }
-                let lowered = lowered(lead, &object);
-                self.raise(What::Verb(lead.base, lowered), lowered, weight);
+                let meant = means(lead.base, object.head).unwrap_or_else(|| lowered(lead, &object));
+                self.raise(What::Verb(lead.base, meant), meant, weight);
             }
         }
         self.lead = Some(lead.base);
         let is_money = self.class == Some(Class::Financial);
-        self.is_vague = lead.kind == Kind::Vague && !is_money;
+        // `log_call` records one, `log_search` looks for one.
+        let logs = lead.base == "log"
+            && lead.form == Form::Base
+            && at == 0
+            && words.len() > 1
+            && self.class == Some(Class::Read);
+        if logs {
+            self.raise(What::Verb(lead.base, Class::Write), Class::Write, weight);
+        }
+        self.is_vague = (lead.kind == Kind::Vague || logs) && !is_money;
         self.may_be_noun = lead.kind == Kind::Both && lead.class == Class::Write && !is_money;
         let rest = words.len().saturating_sub(at + 1);
         self.is_generic = at == 0 && (rest == 0 || rest == object.generic);
@@ -188,6 +219,8 @@ impl NameFinding {
             && (object.all.has(Nouns::DATABASE) || self.has_before(at, Nouns::DATABASE));
         if asks {
             self.raise(What::AnyQuery, Class::Execute, 5);
+        } else if takes_money(lead.base, object.all) {
+            self.raise(What::Money(lead.base), Class::Financial, 8);
         } else if lead.base == "select" && object.head.has(Nouns::ELEMENT) {
             self.raise(What::Verb(lead.base, Class::Write), Class::Write, weight);
         } else {
@@ -240,8 +273,10 @@ impl Object {
         }
     }
 
-    fn is_money(&self) -> bool {
-        self.head.has(Nouns::MONEY)
+    fn is_money(&self, lead: Verb) -> bool {
+        // In Russian the object comes before the one who receives it.
+        let head = if lead.base.is_ascii() { self.head } else { self.all };
+        head.has(Nouns::MONEY)
             && !self.all.has(Nouns::NOT_MONEY.and(Nouns::QUERY).and(Nouns::DATABASE))
     }
 }

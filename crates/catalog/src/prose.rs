@@ -7,10 +7,14 @@
 //!
 //! Invariant: linear in the text, of which [`MAX`] bytes are read.
 
+mod phrase;
+
 use smallvec::SmallVec;
 
+use self::phrase::Phrase;
 use crate::class::Class;
-use crate::lexicon::{Form, Kind, Nouns, Verb, nouns, trades, verb};
+use crate::lexicon::{Form, Kind, Nouns, Verb, nouns, phrasal, verb};
+use crate::passive::Passive;
 use crate::prose_words::{Token, Tokens};
 use crate::signal::What;
 
@@ -35,6 +39,12 @@ pub(crate) struct ProseFinding {
     pub(crate) reads_only: bool,
     /// Whether other runs than of queries were found.
     pub(crate) runs_more: bool,
+    /// The highest of the critical verbs that the text mentions anywhere: `a tool for deleting files`.
+    pub(crate) mentioned: Option<(&'static str, Class)>,
+    /// Whether all verbs that were found only carry another one: `provides a way to`.
+    pub(crate) only_carries: bool,
+    /// Whether the text states that the effect cannot be undone.
+    pub(crate) is_irreversible: bool,
     /// What led to it.
     pub(crate) signals: SmallVec<[(What, u8); 4]>,
     /// Roles of all words of the text.
@@ -62,6 +72,7 @@ pub(crate) fn find(text: &str) -> ProseFinding {
 }
 
 /// The state within one sentence.
+#[expect(clippy::struct_excessive_bools, reason = "independent states")]
 #[derive(Debug, Default)]
 struct Reader {
     found: ProseFinding,
@@ -80,18 +91,12 @@ struct Reader {
     before: Nouns,
     /// Whether `to` follows a word like `used`.
     may_use: bool,
-    passive: u8,
+    passive: Passive,
     read_word: u8,
-}
-
-/// The object of a verb, as far as it was read.
-#[derive(Clone, Copy, Debug, Default)]
-struct Phrase {
-    open: bool,
-    /// Whether its verb follows one for reading at once: `retrieves and formats`.
-    shows: bool,
-    head: Nouns,
-    all: Nouns,
+    /// Whether a comma came directly before, or one and adverbs.
+    after_comma: bool,
+    /// Whether the last verb carries the next: `performs a search`.
+    carries: bool,
 }
 
 impl Reader {
@@ -101,14 +106,22 @@ impl Reader {
             self.expects = true;
         }
         self.words += 1;
-        let roles = nouns(word);
+        let mut roles = nouns(word);
+        let found = phrasal(word, follower).or_else(|| verb(word));
+        if roles == Nouns::default() && found.is_none() && is_adverb(word) {
+            roles = Nouns::FILLER;
+        }
         self.note(word, roles);
-        let found = verb(word).filter(|verb| !(is_label && verb.kind == Kind::Both));
+        if let Some(verb) = found {
+            self.mention(&verb);
+        }
+        let found = found.filter(|verb| !(is_label && verb.kind == Kind::Both));
         if let Some(verb) = found.filter(|verb| self.is_predicate(verb, roles, follower)) {
             self.predicate(verb);
         } else {
             self.step(word, roles);
         }
+        self.after_comma &= roles.has(Nouns::FILLER);
         self.negated = self.negated.saturating_sub(1);
         if roles.has(Nouns::NEGATION) {
             self.negated = 3;
@@ -118,13 +131,18 @@ impl Reader {
 
     fn comma(&mut self) {
         self.close_phrase();
+        if let Some((what, class)) = self.passive.comma() {
+            self.vote(what, class, 7);
+        }
+        self.after_comma = self.words > 0;
+        self.carries = false;
         // Only a list of verbs continues after a comma: `Create, run, and see`.
         self.expects = matches!(self.last, Some((_, true))) || self.words == 0;
         self.negated = 0;
     }
 
     fn end(&mut self) {
-        self.close_phrase();
+        self.comma();
         if self.words > 0 {
             self.sentence += 1;
         }
@@ -134,7 +152,7 @@ impl Reader {
         self.after_article = false;
         self.negated = 0;
         self.may_use = false;
-        self.passive = 0;
+        self.after_comma = false;
         self.read_word = 0;
         self.before = Nouns::default();
     }
@@ -149,19 +167,43 @@ impl Reader {
             self.found.reads_only = true;
         }
         self.read_word = if is_read { 2 } else { self.read_word.saturating_sub(1) };
-        if roles.has(Nouns::LOST) && self.passive > 0 && self.negated == 0 {
-            self.vote(What::Lost, Class::Destructive, 7);
+        if roles.has(Nouns::UNDONE) && self.negated > 0 || is_final(word) && self.negated == 0 {
+            self.found.is_irreversible = true;
         }
-        self.passive = match () {
-            () if roles.has(Nouns::MODAL) => 4,
-            () if roles.has(Nouns::PASSIVE) && self.passive > 0 => 2,
-            () => self.passive.saturating_sub(1),
-        };
+        let after_verb = self.last.is_some_and(|(_, direct)| direct);
+        if let Some((what, class)) =
+            self.passive.word(word, roles, self.before, self.negated > 0, after_verb)
+        {
+            self.vote(what, class, 7);
+        }
+    }
+
+    /// Remembers verbs of critical classes, wherever they are.
+    fn mention(&mut self, verb: &Verb) {
+        let is_meant = verb.kind == Kind::Verb || verb.form == Form::Gerund;
+        let is_critical = matches!(verb.class, Class::Destructive | Class::Financial);
+        if is_meant && is_critical && self.negated == 0 && !self.passive.asks() {
+            let own = self.found.mentioned;
+            let higher = own.is_none_or(|(_, own)| own.raised(verb.class) != own);
+            self.found.mentioned = if higher { Some((verb.base, verb.class)) } else { own };
+        }
     }
 
     /// Whether this verb says what the tool does.
     fn is_predicate(&self, verb: &Verb, roles: Nouns, follower: Option<&str>) -> bool {
-        if self.after_article {
+        // `Credits the account`, not `Credits left`.
+        let may_be_noun = matches!(verb.base, "credit" | "debit");
+        if self.after_article || (may_be_noun && !stands_alone(verb, follower)) {
+            return false;
+        }
+        // `, deleting extra files`, `by executing the code`
+        let is_high = verb.class.raised(Class::Execute) == verb.class;
+        let is_means = self.after_comma || self.before.has(Nouns::BY);
+        if verb.form == Form::Gerund && verb.kind == Kind::Verb && is_high && is_means {
+            return true;
+        }
+        // `shows what a delete would remove`
+        if self.passive.asks() && self.before.has(Nouns::MODAL) {
             return false;
         }
         let filler = roles.has(Nouns::FILLER) && self.words <= 2 && verb.class != Class::Read;
@@ -170,6 +212,7 @@ impl Reader {
         }
         if self.expects {
             return match self.last {
+                Some((last, _)) if self.carries => carries(last.base),
                 Some((last, direct)) => {
                     same_form(&last, verb) && (direct || stands_alone(verb, follower))
                 }
@@ -177,9 +220,7 @@ impl Reader {
             };
         }
         // `it deletes`, `which deletes`; and unmistakable verbs anywhere.
-        let unmistakable = verb.kind == Kind::Verb
-            && verb.form == Form::Third
-            && verb.class.raised(Class::Execute) == verb.class;
+        let unmistakable = verb.kind == Kind::Verb && verb.form == Form::Third && is_high;
         unmistakable && !self.before.has(Nouns::DETERMINER)
     }
 
@@ -190,10 +231,13 @@ impl Reader {
         } else {
             let reads = |(last, direct): &(Verb, bool)| *direct && last.class == Class::Read;
             let shows = verb.base == "format" && self.last.as_ref().is_some_and(reads);
-            self.phrase = Phrase { open: true, shows, ..Phrase::default() };
+            // The next verb says what is performed.
+            let open = !carries(verb.base);
+            self.phrase = Phrase::new(open, shows);
             self.last = Some((verb, true));
         }
-        self.expects = false;
+        self.carries = carries(verb.base);
+        self.expects = self.carries;
         self.may_use = false;
     }
 
@@ -208,8 +252,9 @@ impl Reader {
             return;
         }
         let goes_on = self.words == 1 || self.expects;
-        self.expects = goes_on && roles.has(Nouns::FILLER);
-        self.after_article = matches!(word, "the" | "a" | "an") && self.words <= 3;
+        let carried = self.carries && (roles.has(Nouns::DETERMINER) || word == "http");
+        self.expects = goes_on && (roles.has(Nouns::FILLER) || carried);
+        self.after_article = matches!(word, "the" | "a" | "an") && self.words <= 3 && !self.carries;
         if self.after_article && self.words == 1 {
             self.expects = true;
             self.after_article = false;
@@ -251,6 +296,8 @@ impl Reader {
         }
         self.found.is_query |= self.phrase.all.has(Nouns::QUERY);
         self.found.runs_more |= class == Class::Execute && !self.phrase.all.has(Nouns::QUERY);
+        let was_carried = self.found.only_carries || self.found.class.is_none();
+        self.found.only_carries = was_carried && verb.base == "provide";
         let was_vague = self.found.is_vague || self.found.class.is_none();
         self.found.is_vague = was_vague && verb.kind == Kind::Vague && class == Class::Write;
         let was_noun = self.found.may_be_noun || self.found.class.is_none();
@@ -272,53 +319,29 @@ impl Reader {
     }
 }
 
-impl Phrase {
-    fn take(&mut self, roles: Nouns) {
-        if !self.open || roles.has(Nouns::STOP) {
-            return;
-        }
-        self.head = roles;
-        self.all = self.all.and(roles);
-    }
+/// Verbs whose effect is that of the next one: `performs a search`.
+fn carries(verb: &str) -> bool {
+    matches!(verb, "perform" | "conduct")
+}
 
-    fn judge(&self, verb: Verb) -> (What, Class) {
-        let other = Nouns::NOT_MONEY.and(Nouns::QUERY).and(Nouns::DATABASE);
-        let money = self.head.has(Nouns::MONEY) && !self.all.has(other);
-        let plain = (What::Verb(verb.base, verb.class), verb.class);
-        match verb.class {
-            Class::Read if verb.base == "query" && self.all.has(Nouns::DATABASE) => {
-                (What::AnyQuery, Class::Execute)
-            }
-            Class::Financial if verb.base == "transfer" && self.all.has(Nouns::NOT_MONEY) => {
-                (What::Verb(verb.base, Class::Write), Class::Write)
-            }
-            Class::Read if verb.base == "select" && self.head.has(Nouns::ELEMENT) => {
-                (What::Verb(verb.base, Class::Write), Class::Write)
-            }
-            Class::Read | Class::Financial => plain,
-            _ if money || trades(verb.base, self.head, self.all) => {
-                (What::Money(verb.base), Class::Financial)
-            }
-            Class::Write
-                if self.all.has(Nouns::RECIPE) && matches!(verb.base, "apply" | "build") =>
-            {
-                (What::RunsCode(verb.base), Class::Execute)
-            }
-            Class::Write
-                if self.all.has(Nouns::TEXT)
-                    && matches!(verb.base, "generate" | "compose" | "draft") =>
-            {
-                (What::Verb(verb.base, Class::Read), Class::Read)
-            }
-            Class::Destructive
-                if self.head.has(Nouns::LIGHT)
-                    && matches!(verb.base, "remove" | "reset" | "clear" | "clean") =>
-            {
-                (What::Verb(verb.base, Class::Write), Class::Write)
-            }
-            _ => plain,
-        }
-    }
+/// `temporarily`; not `only`.
+fn is_adverb(word: &str) -> bool {
+    word.len() > 4 && word.ends_with("ly")
+}
+
+/// Words that state alone that the effect cannot be undone.
+fn is_final(word: &str) -> bool {
+    matches!(
+        word,
+        "irreversible"
+            | "irreversibly"
+            | "irrecoverable"
+            | "irrecoverably"
+            | "необратимо"
+            | "необратима"
+            | "необратимое"
+            | "безвозвратно"
+    )
 }
 
 /// Verbs of one list have one form: `Create and update`, `creates and updates`.

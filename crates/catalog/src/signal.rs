@@ -21,6 +21,7 @@ pub struct Signal {
 // The texts that `advice` recognises again in a catalogue.
 pub(crate) const ASKS_FOR_PERSON: &str = "asks that a person decides first";
 pub(crate) const LOST: &str = "states that something is lost";
+pub(crate) const CHARGED: &str = "states that money is taken";
 pub(crate) const DECLARED_DESTRUCTIVE: &str = "declares itself destructive";
 pub(crate) const TAKES_PATH: &str = "takes a path of a file system";
 pub(crate) const TAKES_URL: &str = "takes a URL";
@@ -48,6 +49,12 @@ pub enum What {
     ReadQuery,
     /// The text states that something is lost.
     Lost,
+    /// The text states that money is taken.
+    Charged,
+    /// A verb of a class that the text only mentions: `a tool for deleting files`.
+    Mentioned(&'static str, Class),
+    /// The name asks a question: `is_deleted`.
+    Question,
     /// The name ends with a word for a report: `status`.
     Report,
     /// There is no description.
@@ -108,17 +115,18 @@ impl What {
     pub(crate) fn class(&self) -> Option<Class> {
         Some(match self {
             What::Verb(_, class)
+            | What::Mentioned(_, class)
             | What::Operation(class)
             | What::Switch(class)
             | What::Curated(class)
             | What::Configured(class) => *class,
-            What::Money(_) | What::TakesAmount => Class::Financial,
+            What::Money(_) | What::TakesAmount | What::Charged => Class::Financial,
             What::RunsCode(_) | What::AnyQuery | What::TakesCode | What::TakesQuery => {
                 Class::Execute
             }
             What::Lost | What::DeclaredDestructive => Class::Destructive,
             What::DeclaredWriting => Class::Write,
-            What::Report | What::ReadQuery => Class::Read,
+            What::Report | What::Question | What::ReadQuery => Class::Read,
             _ => return None,
         })
     }
@@ -135,6 +143,11 @@ impl fmt::Display for What {
             What::AnyQuery => f.write_str("runs queries, and does not state that they only read"),
             What::ReadQuery => f.write_str("states that its queries only read"),
             What::Lost => f.write_str(LOST),
+            What::Charged => f.write_str(CHARGED),
+            What::Mentioned(verb, class) => {
+                write!(f, "mentions `{verb}`, a verb of class {}", class.as_str())
+            }
+            What::Question => f.write_str("named after a question"),
             What::Report => f.write_str("named after what it reports"),
             What::NoDescription => f.write_str("there is no description"),
             What::NoVerb => f.write_str("no known verb"),

@@ -13,7 +13,7 @@ pub(super) const VERBS: &[(Class, Kind, &str)] = &[
          return provide suggest recommend summarize summarise transcribe extract scrape crawl parse \
          lint calculate compute estimate determine examine locate see tell whois ping \
          measure predict classify ask answer learn peek hash decode encode count check access \
-         gather collect obtain output respond",
+         gather collect obtain output respond whoami",
     ),
     (
         Class::Read,
@@ -38,7 +38,10 @@ pub(super) const VERBS: &[(Class, Kind, &str)] = &[
          unlock mount unmount expose deploy undeploy rollout recreate rebuild apply fix autofix repair \
          optimize optimise tune refactor annotate transpose resize compress decompress unzip encrypt \
          decrypt populate customize customise onboard enroll unenroll tweet dm initiate migrate upgrade \
-         downgrade extend renew shutdown",
+         downgrade extend renew shutdown turn snooze retry freeze unfreeze suspend unsuspend \
+         resend resubmit silence forward allocate reallocate reorder shuffle rearrange redirect relay \
+         authorize authorise grayscale cordon uncordon recharge sign retire whitelist blacklist \
+         allowlist deliver stow shorten reassign unassign unschedule preload dial play rewind",
     ),
     (
         Class::Write,
@@ -47,13 +50,13 @@ pub(super) const VERBS: &[(Class, Kind, &str)] = &[
          like watchlist queue enqueue cache backup export track setup place claim transcode email \
          message request draft tag star link pin flag stage commit fork patch type input focus record \
          mark lock block book copy post share reply vote change merge connect clone stash scroll drag \
-         tap sign exercise schedule grant format join follow mute crop trim zip seed swipe hover press wire",
+         tap exercise schedule grant format join follow mute crop trim zip seed swipe hover press wire scale ship undo redo",
     ),
     (
         Class::Write,
         Kind::Vague,
         "close open manage handle process end finish complete prepare make maintain administer control \
-         organize organise operate teleport switch ensure",
+         organize organise operate teleport switch ensure load perform conduct",
     ),
     (
         Class::Execute,
@@ -64,29 +67,31 @@ pub(super) const VERBS: &[(Class, Kind, &str)] = &[
     (
         Class::Execute,
         Kind::Both,
-        "call perform script shell bash terminal test debug command compile evaluate simulate",
+        "call ssh repl powershell script shell bash terminal test debug command compile evaluate simulate",
     ),
     (
         Class::Destructive,
         Kind::Verb,
         "delete remove drop purge wipe destroy erase truncate uninstall nuke obliterate expunge \
-         deprovision decommission shred terminate annihilate overwrite rm rmdir del",
+         deprovision decommission shred terminate annihilate overwrite rm rmdir del reformat zeroize zeroise forget udalit steret \
+         unichtozhit",
     ),
     (
         Class::Destructive,
         Kind::Vague,
-        "clear reset revert rollback flush clean cleanup prune discard empty unset evict",
+        "clear reset revert rollback flush clean cleanup prune discard empty unset evict ochistit",
     ),
     (
         Class::Financial,
         Kind::Verb,
-        "pay repay prepay reimburse withdraw donate buy sell purchase remit wager liquidate",
+        "pay repay prepay reimburse withdraw donate buy sell purchase remit wager liquidate disburse \
+         settle topup unstake lend mint airdrop overpay oplatit",
     ),
     (
         Class::Financial,
         Kind::Both,
-        "charge refund transfer payment payout payroll trade deposit bet bill tip stake swap \
-         invoice",
+        "charge refund transfer payment payout payroll trade deposit bet bid bill tip stake swap \
+         invoice credit debit",
     ),
 ];
 
@@ -116,4 +121,22 @@ pub(super) const NOUNS_OF_VERBS: &[(&str, &str)] = &[
     ("installation", "install"),
     ("documentation", "describe"),
     ("inspection", "inspect"),
+    ("deleter", "delete"),
+    ("remover", "remove"),
+    ("eraser", "erase"),
+];
+
+/// Verbs of two words: the first, the second, and the verb that they are.
+pub(super) const PHRASES: &[(&str, &str, &str)] = &[
+    ("tear", "down", "destroy"),
+    ("throw", "away", "discard"),
+    ("blow", "away", "destroy"),
+    ("get", "rid", "remove"),
+    ("rub", "out", "erase"),
+    ("wipe", "out", "wipe"),
+    ("force", "push", "overwrite"),
+    ("push", "force", "overwrite"),
+    ("pay", "out", "pay"),
+    ("cash", "out", "withdraw"),
+    ("top", "up", "topup"),
 ];

@@ -9,7 +9,7 @@ use super::Table;
 
 /// The roles of a word, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Nouns(u32);
+pub(crate) struct Nouns(u64);
 
 impl Nouns {
     /// Money: `payment`, `refund`.
@@ -71,6 +71,28 @@ impl Nouns {
     pub(crate) const MEDIUM: Self = Self(1 << 27);
     /// What is left out of a result: `removeComments` of a page that is read.
     pub(crate) const MARKUP: Self = Self(1 << 28);
+    /// A bargain that is struck: `trade`, `bid`.
+    pub(crate) const DEAL: Self = Self(1 << 29);
+    /// `charged`, `billed`.
+    pub(crate) const CHARGED: Self = Self(1 << 30);
+    /// A value that is computed from another one: `date`, `currency`.
+    pub(crate) const VALUE: Self = Self(1 << 31);
+    /// What is bought together: `cart`.
+    pub(crate) const CART: Self = Self(1 << 32);
+    /// What is asked for or planned, not done: `request`, `candidate`.
+    pub(crate) const PLANNED: Self = Self(1 << 33);
+    /// Asks or reports a question: `whether`, `what`.
+    pub(crate) const QUESTION: Self = Self(1 << 34);
+    /// Money itself, where verbs for giving back are verbs for reading too.
+    pub(crate) const CASH: Self = Self(1 << 36);
+    /// Begins a clause about the noun before it: `that`.
+    pub(crate) const RELATIVE: Self = Self(1 << 37);
+    /// `by`: a means follows.
+    pub(crate) const BY: Self = Self(1 << 38);
+    /// What is sent to an address that the caller chooses.
+    pub(crate) const REQUEST: Self = Self(1 << 39);
+    /// `undone`, `recovered`: what cannot be is lost.
+    pub(crate) const UNDONE: Self = Self(1 << 35);
 
     /// All roles of both.
     #[must_use]
@@ -88,17 +110,40 @@ const ROLES: &[(Nouns, &str)] = &[
         Nouns::MONEY,
         "payment payments refund refunds charge charges payout payouts invoice invoices dispute \
          disputes subscription subscriptions money funds fund transfer transfers balance \
-         chargeback transaction wallet purchase bitcoin btc ether eth crypto cryptocurrency \
-         stablecoin usdt usdc cash salary \
-         платеж платежа платежи платёж деньги денег средств возврат счет счёт",
+         chargeback transaction purchase bitcoin btc ether eth crypto cryptocurrency \
+         stablecoin usdt usdc cash salary loan loans mortgage \
+         платеж платежа платежей платежи платежу платёж деньги денег средств средства возврат возвраты \
+         счет счёт счета счёта оплату перевод перевода наличные зарплату зарплаты",
     ),
     (
         Nouns::TRADED,
-        "stock stocks share shares etf etfs crypto cryptocurrency cryptocurrencies option options \
+        "stock stocks share shares etf etfs crypto cryptocurrency cryptocurrencies standing option options \
          futures forex bond bonds equity equities securities trade trading spot margin market акции \
          акций",
     ),
     (Nouns::ORDER, "order orders ордер заявку"),
+    (Nouns::DEAL, "trade trades bid bids bet bets wager wagers swap"),
+    (Nouns::CASH, "деньги средства оплату предоплату"),
+    (Nouns::CART, "cart basket"),
+    (Nouns::CHARGED, "charged billed debited deducted списаны списана списано списан"),
+    (
+        Nouns::VALUE,
+        "date dates datetime time timestamp number numbers currency currencies unit units \
+         temperature timezone duration",
+    ),
+    (
+        Nouns::PLANNED,
+        "request requests candidate candidates event events job jobs orders signal signals permission \
+         report reports",
+    ),
+    (Nouns::BY, "by"),
+    (Nouns::REQUEST, "request requests"),
+    (Nouns::RELATIVE, "that which who whose"),
+    (Nouns::QUESTION, "what whether how why which who"),
+    (
+        Nouns::UNDONE,
+        "undone reversed recovered restored reverted undo reverse recover отменить восстановить вернуть",
+    ),
     (Nouns::POSITION, "position positions позицию позиции"),
     (Nouns::ELEMENT, "element elements dropdown checkbox radio"),
     (Nouns::MEDIUM, "disk disks drive drives partition partitions volume volumes card filesystem"),
@@ -119,7 +164,8 @@ const ROLES: &[(Nouns, &str)] = &[
         Nouns::REPORT,
         "status info information logs log history details detail metadata schema schemas docs doc \
          documentation version versions health stats statistics metrics overview summary list \
-         identity current guide help capabilities permissions inventory changelog diff \
+         identity current guide help capabilities permissions inventory changelog diff level levels usage \
+         forecast weather checksum progress score scores rating \
          статус список информация история",
     ),
     (
@@ -171,12 +217,13 @@ const ROLES: &[(Nouns, &str)] = &[
         Nouns::STOP,
         "from for to in on of by with using via into at that which when if as about across against \
          within through under per based where while after before during until unless over between \
-         including containing so because для из по в на с от при если когда",
+         including containing so because onto upon toward towards для из по в на с со во к ко о об от до у при под между через если \
+         когда",
     ),
     (Nouns::JOIN, "and or then plus also и или затем потом также"),
     (
         Nouns::NEGATION,
-        "not never no without cannot can't don't doesn't won't isn't dont doesnt cant instead rather \
+        "not never no nothing without cannot can't don't doesn't won't isn't dont doesnt cant instead rather \
          nor neither non не без нельзя никогда вместо",
     ),
     (
@@ -193,7 +240,7 @@ const ROLES: &[(Nouns, &str)] = &[
         "the a an all any every each it them its their your this these those one some another \
          все всё каждый",
     ),
-    (Nouns::MODAL, "will can may must shall would could might может будет"),
+    (Nouns::MODAL, "will can may must shall would could might может будет будут"),
     (Nouns::GENERIC, "session connection it this current active resource item"),
     (
         Nouns::LIGHT,
@@ -205,7 +252,7 @@ const ROLES: &[(Nouns, &str)] = &[
     (
         Nouns::LOST,
         "deleted removed erased wiped destroyed purged dropped truncated overwritten lost удалены \
-         удалена удален удалено удалён стёрты потеряны",
+         удалена удален удалено удалён стёрты потеряны утеряны утрачены",
     ),
     (
         Nouns::USED,

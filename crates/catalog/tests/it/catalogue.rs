@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use data_encoding::HEXLOWER;
+use sha2::{Digest as _, Sha256};
 use toolgate_catalog::{BadCatalogue, Catalogue, Class};
 
 const DATA: &str = include_str!("../../data/catalogue.jsonl");
@@ -39,6 +41,21 @@ fn the_catalogue_is_complete() {
             assert!(!tool.attacks.is_empty(), "{name}");
             assert!(tool.summary.ends_with('.') && tool.summary.len() > 10, "{name}");
         }
+    }
+}
+
+/// The classes of the labelled tools stand for the classifier: `golden.rs` checks that they are its own.
+#[test]
+fn the_catalogue_was_classified_by_the_present_classifier() {
+    let classes = Sha256::digest(include_bytes!("../data/classes.tsv"));
+    let present = HEXLOWER.encode(&classes);
+    for line in DATA.lines().filter(|line| line.starts_with(r#"{"server":"#)) {
+        let server: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(
+            server["classifier"], *present,
+            "{}: run `cargo xtask catalogue`, which scans the public servers again",
+            server["server"]
+        );
     }
 }
 

@@ -2,6 +2,22 @@
 
 use toolgate_catalog::{Class, Definition, Level, classify};
 
+/// Ways to say in a name, a description or an argument what a tool does: class (or several), definition.
+const PHRASINGS: &str = include_str!("../data/phrasings.tsv");
+
+#[test]
+fn what_a_tool_does_is_understood_however_it_is_said() {
+    let mut wrong = Vec::new();
+    for line in PHRASINGS.lines() {
+        let (classes, definition) = line.split_once('\t').unwrap();
+        let found = classify(&Definition::parse(definition).unwrap());
+        if !classes.split('|').any(|class| class == found.class.as_str()) {
+            wrong.push(format!("{}, not {classes}: {definition}", found.class.as_str()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Name, description, class, level.
 const MUST_HOLD: &[(&str, &str, Class)] = &[
     (
@@ -63,13 +79,13 @@ const MUST_HOLD: &[(&str, &str, Class)] = &[
     ("tip_user", "Tip a user", Class::Financial),
     ("show_page", "Shows a page. Delete: removes it.", Class::Destructive),
     ("place_stock_order", "Place a stock order", Class::Financial),
-    ("place_order", "Place an order for crypto", Class::Write),
+    ("place_order", "Place an order for crypto", Class::Financial),
     ("close_positions", "Closes all open positions at the market price", Class::Financial),
     ("exercise_option", "Exercises an option", Class::Financial),
     ("exercise_lookup", "Looks up exercises for a muscle", Class::Read),
     ("get_clock", "Retrieves and formats the market clock", Class::Read),
     ("get_disk", "Reads the disk and formats it", Class::Write),
-    ("format_disk", "Reads and formats the disk", Class::Write),
+    ("format_disk", "Reads and formats the disk", Class::Destructive),
     ("pick", "Select an element on the page", Class::Write),
     ("select_rows", "Select rows of a table", Class::Read),
     ("", "", Class::Other),
