@@ -26,7 +26,9 @@ fn definitions_that_were_written_to_be_difficult() {
             .collect();
         // Mistakes of the held half are not shown, so that nothing is tuned to them.
         let (right, _) = print(name, &verdicts, tune);
-        assert!(right * 100 >= verdicts.len() * 80, "{name}: {right}");
+        // Before any rule was changed because of them: 113 of 139 and 115 of 135.
+        assert!(right * 100 >= verdicts.len() * 90, "{name}: {right}");
+        assert!(verdicts.iter().all(|verdict| verdict.cost() < 10), "{name}");
         for class in [Class::Destructive, Class::Financial] {
             let labelled = verdicts.iter().filter(|verdict| verdict.labelled == class).count();
             assert!(labelled >= 10, "{name}: {labelled} {}", class.as_str());
