@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolgate_config::{Config, PolicySource, render, schema};
+use toolgate_config::{Config, PolicySource, schema};
 use toolgate_control::{
     Finding, Inputs, PolicyError, PolicyFiles, policy_check, unsafe_start, visible,
 };
@@ -55,7 +55,7 @@ fn check(file: &Path, output: CheckOutput) -> anyhow::Result<Done> {
             print::out(&format!("{judged}\n"));
         }
         CheckOutput::Text => {
-            print::err(&render(&problems));
+            print::problems(&problems);
             let texts: Vec<_> = policies.into_iter().map(|found| found.text).collect();
             print::err(&visible(&texts.join("\n")));
             if !unread {

@@ -12,13 +12,14 @@
 
 mod client_file;
 mod target;
+mod variables;
 
 use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use serde_json::Value;
-use toolgate_config::{Config, render};
+use toolgate_config::Config;
 use toolgate_control::{trusted, visible};
 use toolgate_session::{ShowcaseEntry, import};
 
@@ -49,12 +50,12 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Done> {
     let imported = match read {
         Ok(imported) => imported,
         Err(problems) => {
-            print::err(&render(&problems));
+            print::problems(&problems);
             return Err(anyhow!("{}", cannot(&args.file)));
         }
     };
     let cache = imported.cache_file.as_deref().map(read_cache).transpose()?.unwrap_or_default();
-    print::err(&render(&imported.loaded.warnings));
+    print::problems(&imported.loaded.warnings);
     if let Some(client) = &client {
         print::err(&visible(&client.notes()));
     }
@@ -69,7 +70,8 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Done> {
             print::done("nothing was written");
             return Ok(Done::Ok);
         }
-        print::err(&visible(&client.write_secrets(to)?));
+        let may_replace = args.force || target.is_rewritten();
+        print::err(&visible(&client.write_secrets(to, may_replace)?));
     }
     let done = keep(args, &imported.loaded.config, &cache)?;
     print::err(&visible(&target.write(&imported.text)?));

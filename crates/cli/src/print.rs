@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use toolgate_config::{Problem, render};
 use toolgate_control::visible;
 
 use crate::log;
@@ -27,6 +28,11 @@ pub(crate) fn err(text: &str) {
         return;
     }
     write(&mut io::stderr().lock(), text);
+}
+
+/// Writes problems of a configuration to stderr, with what others wrote made safe for a terminal.
+pub(crate) fn problems(problems: &[Problem]) {
+    err(&visible(&render(problems)));
 }
 
 /// Confirms a change to people: one sentence on stderr.

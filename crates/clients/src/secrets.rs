@@ -5,6 +5,7 @@
 //! named, it becomes `${NAME}`.
 //!
 //! Invariant: no value that was recognised as a secret stays in an entry.
+//! Invariant: two secrets never have one name, whatever their servers are called.
 
 use crate::servers::variable_name;
 use crate::value::FileValue;
@@ -38,15 +39,16 @@ impl std::fmt::Debug for TakenSecret {
 }
 
 /// Replaces the literal secrets of a server's entry by references; `folder` is where files go, relative
-/// to the configuration. `is_secret` judges the names of variables and headers.
+/// to the configuration. `is_secret` judges the names of variables and headers. The secrets are added
+/// to those of other servers of the same file.
 pub fn externalise(
     server: &str,
     entry: &mut FileValue,
     folder: &str,
     is_secret: &dyn Fn(&str) -> bool,
-) -> Vec<TakenSecret> {
-    let mut secrets = Vec::new();
-    let FileValue::Object(members) = entry else { return secrets };
+    secrets: &mut Vec<TakenSecret>,
+) {
+    let FileValue::Object(members) = entry else { return };
     for (key, value) in members {
         match (key.as_str(), value) {
             ("env" | "headers", FileValue::Object(values)) => {
@@ -56,19 +58,18 @@ pub fn externalise(
                         continue;
                     }
                     if is_secret(name) || looks_secret(text) || password_in(text).is_some() {
-                        let file = format!("{}-{}", slug(server), slug(name));
+                        let file = free(format!("{}-{}", slug(server), slug(name)), '-', secrets);
                         let place = SecretPlace::File;
                         secrets.push(taken(server, file.clone(), place, text.clone()));
                         *text = format!("file:{folder}/{file}");
                     }
                 }
             }
-            ("args", FileValue::List(args)) => of_args(server, args, is_secret, &mut secrets),
-            ("url", FileValue::Text(url)) => of_url(server, url, is_secret, &mut secrets),
+            ("args", FileValue::List(args)) => of_args(server, args, is_secret, secrets),
+            ("url", FileValue::Text(url)) => of_url(server, url, is_secret, secrets),
             _ => {}
         }
     }
-    secrets
 }
 
 fn taken(server: &str, name: String, place: SecretPlace, value: String) -> TakenSecret {
@@ -99,7 +100,7 @@ fn of_args(
             _ => secret_part(text, is_secret),
         };
         if let Some(Part { label, before, value, after }) = found {
-            let (name, value) = (free(server, &label, secrets), value.to_owned());
+            let (name, value) = (variable(server, &label, secrets), value.to_owned());
             *text = format!("{before}${{{name}}}{after}");
             secrets.push(taken(server, name, SecretPlace::Variable, value));
         } else if text.starts_with('-') && is_secret(text) {
@@ -183,7 +184,7 @@ fn of_url(
                     && !is_reference(value)
                     && (is_secret(key) || looks_secret(value)) =>
             {
-                let name = free(server, key, secrets);
+                let name = variable(server, key, secrets);
                 let replaced = format!("{key}=${{{name}}}");
                 secrets.push(taken(server, name, SecretPlace::Variable, value.to_owned()));
                 replaced
@@ -194,12 +195,17 @@ fn of_url(
     *url = format!("{base}?{}", parts.join("&"));
 }
 
-/// A variable name that no other secret has.
-fn free(server: &str, flag: &str, secrets: &[TakenSecret]) -> String {
-    let base = format!("{}_{}", variable_name(server), variable_name(flag));
-    let numbered = (2..).map(|number| format!("{base}_{number}"));
+/// The name of a variable that no other secret has.
+fn variable(server: &str, label: &str, secrets: &[TakenSecret]) -> String {
+    free(format!("{}_{}", variable_name(server), variable_name(label)), '_', secrets)
+}
+
+/// The name, with a number if another secret has it. Upper and lower case are one on some disks.
+fn free(base: String, joint: char, secrets: &[TakenSecret]) -> String {
+    let numbered = (2..).map(|number| format!("{base}{joint}{number}"));
     let mut names = std::iter::once(base.clone()).chain(numbered);
-    names.find(|name| secrets.iter().all(|it| it.name != *name)).unwrap_or(base)
+    let is_free = |name: &String| secrets.iter().all(|it| !it.name.eq_ignore_ascii_case(name));
+    names.find(is_free).unwrap_or(base)
 }
 
 fn slug(text: &str) -> String {
@@ -245,6 +251,33 @@ mod tests {
     }
 
     #[test]
+    fn servers_with_like_names_keep_their_own_secrets() {
+        let mut secrets = Vec::new();
+        for (number, server) in ["сервер", "версер", "------", "СЕРВЕР"].into_iter().enumerate()
+        {
+            let (file, argument) = (format!("file{number}"), format!("--token=argument{number}"));
+            let env = FileValue::object([
+                ("A_KEY", FileValue::text(&file)),
+                ("A-KEY", FileValue::text(format!("{file}b"))),
+            ]);
+            let args = FileValue::List(vec![FileValue::text(&argument)]);
+            let mut entry = FileValue::object([("env", env), ("args", args)]);
+            externalise(server, &mut entry, "secrets", &is_secret, &mut secrets);
+            let shown = entry.to_string();
+            for (value, form) in
+                [(file, "file:secrets/NAME\""), (format!("argument{number}"), "${NAME}")]
+            {
+                let secret = secrets.iter().find(|it| it.value == value).unwrap();
+                assert!(shown.contains(&form.replace("NAME", &secret.name)), "{value}: {shown}");
+            }
+        }
+        let mut names: Vec<&str> = secrets.iter().map(|it| it.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!((secrets.len(), names.len()), (12, 12), "{names:?}");
+    }
+
+    #[test]
     fn secrets_leave_the_entry() {
         let text = |text: &str| FileValue::text(text);
         let mut entry = FileValue::object([
@@ -287,7 +320,8 @@ mod tests {
             ),
             ("url", text("https://x/?api_key=jkl012&a=1")),
         ]);
-        let secrets = externalise("my.srv", &mut entry, "secrets", &is_secret);
+        let mut secrets = Vec::new();
+        externalise("my.srv", &mut entry, "secrets", &is_secret, &mut secrets);
         let shown = entry.to_string();
         for value in [
             "abc123", "def456", "ghi789", "jkl012", "ghp_0", "sk-0", "mno345", "pqr678", ":stu901",

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use toolgate_clients::{
     FileValue, Format, Found, NotServers, SecretPlace, TakenSecret, externalise, servers, text_of,
 };
@@ -12,6 +12,7 @@ use toolgate_config::{Surroundings, secret_name};
 use toolgate_control::trusted;
 use toolgate_os::files;
 
+use super::variables;
 use crate::config_source::Here;
 
 /// The folder of secrets, beside the configuration.
@@ -47,7 +48,7 @@ impl ClientFile {
         };
         let mut secrets = Vec::new();
         for (name, entry) in &mut found.servers {
-            secrets.extend(externalise(name, entry, FOLDER, &secret_name));
+            externalise(name, entry, FOLDER, &secret_name, &mut secrets);
         }
         let entries = FileValue::Object(found.servers.clone());
         let text = FileValue::object([("mcpServers", entries)]).pretty("  ", "");
@@ -63,7 +64,7 @@ impl ClientFile {
         let mut text = String::new();
         for note in &self.found.notes {
             // Writing to a String cannot fail.
-            let _infallible = writeln!(text, "note: {note}");
+            let _infallible = writeln!(text, "note: {}", on_one_line(note));
         }
         for TakenSecret { server, name, place, .. } in &self.secrets {
             let to = match place {
@@ -71,30 +72,47 @@ impl ClientFile {
                 SecretPlace::Variable => format!("the variable {name} in {VARIABLES}"),
             };
             // Writing to a String cannot fail.
+            let server = on_one_line(server);
             let _infallible = writeln!(text, "secret: a literal secret of `{server}` becomes {to}");
         }
         text
     }
 
     /// Writes the secrets beside the configuration, for their owner alone; a message for people.
-    pub(super) fn write_secrets(&self, config: &Path) -> anyhow::Result<String> {
+    /// Values that another configuration uses are replaced only with `may_replace`.
+    pub(super) fn write_secrets(&self, config: &Path, may_replace: bool) -> anyhow::Result<String> {
         let beside = config.parent().filter(|folder| !folder.as_os_str().is_empty());
         let beside = beside.unwrap_or(Path::new("."));
         let folder = beside.join(FOLDER);
+        let of = |place: SecretPlace| self.secrets.iter().filter(move |it| it.place == place);
+        let mut files_to_write = Vec::new();
+        for secret in of(SecretPlace::File) {
+            let file = folder.join(&secret.name);
+            let held = held(&file)?;
+            if held.as_ref().is_some_and(|held| held != secret.value.as_bytes()) && !may_replace {
+                bail!(in_use(&file, "another value"));
+            }
+            files_to_write.push((file, secret.value.as_bytes()));
+        }
+        let file = beside.join(VARIABLES);
+        let before = String::from_utf8(held(&file)?.unwrap_or_default())
+            .with_context(|| format!("`{}` is not UTF-8", file.display()))?;
+        let added: Vec<&TakenSecret> = of(SecretPlace::Variable).collect();
+        let variables = match variables::with(&before, &added) {
+            (_, Some(other)) if !may_replace => {
+                bail!(in_use(&file, &format!("another value of {other}")));
+            }
+            (text, _) => text,
+        };
         let mut message = String::new();
-        for secret in self.secrets.iter().filter(|it| it.place == SecretPlace::File) {
+        for (file, value) in files_to_write {
             let what = || format!("cannot write the secrets in `{}`", folder.display());
             files::create_folders(&folder).with_context(what)?;
-            let file = folder.join(&secret.name);
-            trusted::put(&file, secret.value.as_bytes()).with_context(what)?;
+            trusted::put(&file, value).with_context(what)?;
+            // Writing to a String cannot fail.
             let _infallible = writeln!(message, "secret written to {}", file.display());
         }
-        let mut variables = String::new();
-        for secret in self.secrets.iter().filter(|it| it.place == SecretPlace::Variable) {
-            let _infallible = writeln!(variables, "{}={}", secret.name, quoted(&secret.value));
-        }
-        if !variables.is_empty() {
-            let file = beside.join(VARIABLES);
+        if !added.is_empty() {
             let what = || format!("cannot write `{}`", file.display());
             trusted::put(&file, variables.as_bytes()).with_context(what)?;
             let shown = file.display();
@@ -108,12 +126,24 @@ impl ClientFile {
     }
 }
 
-/// For a shell and for systemd.
-fn quoted(value: &str) -> String {
-    if value.contains('\'') {
-        format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$"))
-    } else {
-        format!("'{value}'")
+/// Names of the file cannot look like further lines.
+fn on_one_line(text: &str) -> String {
+    text.replace('\n', "\\n")
+}
+
+fn in_use(file: &Path, what: &str) -> String {
+    format!(
+        "`{}` holds {what}, which another configuration may use; write into another folder, or \
+         replace it with `--force`",
+        file.display()
+    )
+}
+
+/// The content of a file that may not exist yet.
+fn held(file: &Path) -> anyhow::Result<Option<Vec<u8>>> {
+    match trusted::read(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).with_context(|| format!("cannot read `{}`", file.display())),
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Target {
     path: PathBuf,
     /// What the file holds, if it must be kept elsewhere.
     backup: Option<Vec<u8>>,
+    /// Whether the file is an unedited one of this command.
+    is_rewritten: bool,
 }
 
 impl Target {
@@ -30,7 +32,8 @@ impl Target {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             read => Some(read.with_context(|| format!("cannot write `{}`", path.display()))?),
         };
-        let backup = held.filter(|held| !is_unedited(held));
+        let is_rewritten = held.as_deref().is_some_and(is_unedited);
+        let backup = held.filter(|_| !is_rewritten);
         if backup.is_some() && !force {
             bail!(
                 "`{}` exists, and `toolgate import` did not write it or it was edited since; name \
@@ -38,12 +41,17 @@ impl Target {
                 path.display()
             );
         }
-        Ok(Self { path, backup })
+        Ok(Self { path, backup, is_rewritten })
+    }
+
+    /// Whether it replaces an earlier import, with the secrets of that one.
+    pub(super) fn is_rewritten(&self) -> bool {
+        self.is_rewritten
     }
 
     /// Writes the file; returns a message for people.
     pub(super) fn write(self, text: &str) -> anyhow::Result<String> {
-        let Self { path, backup } = self;
+        let Self { path, backup, .. } = self;
         let mut message = String::new();
         if let Some(held) = backup {
             let kept = keep(&path, &held)?;

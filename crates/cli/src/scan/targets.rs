@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
 use serde_json::{Map, Value, json};
-use toolgate_config::{Config, render};
+use toolgate_config::Config;
 use toolgate_control::trusted;
 
 use crate::ad_hoc::{Variables, called, is_reference, of_command, of_url};
@@ -51,7 +51,7 @@ impl Targets {
             entries.into_iter().enumerate().map(|(at, entry)| (format!("s{at}"), entry)).collect();
         let text = json!({ "version": 1, "servers": servers }).to_string();
         let loaded = Config::parse(&text, file, variables).map_err(|problems| {
-            print::err(&render(&problems));
+            print::problems(&problems);
             anyhow!("nothing can be scanned with this")
         })?;
         let mut config = loaded.config;
