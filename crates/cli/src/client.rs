@@ -23,6 +23,9 @@ use crate::listing;
 use crate::print;
 use file::ClientFile;
 
+const NEEDS_TOKEN: &str = "this gateway refuses calls without a token: add --grant LABEL to create \
+                           one, or write the token of a grant into the entry";
+
 pub(crate) fn run(args: &ClientArgs) -> anyhow::Result<Done> {
     match &args.verb {
         ClientVerb::Connect(args) => connect_client(args),
@@ -49,6 +52,9 @@ fn connect_client(args: &ConnectArgs) -> anyhow::Result<Done> {
         return Ok(Done::Ok);
     }
     print_diff(&file, &after);
+    if target.needs_token() {
+        print::done(NEEDS_TOKEN);
+    }
     if !may_write(&args.edit)? {
         return Ok(Done::Ok);
     }
@@ -68,6 +74,7 @@ fn disconnect_client(args: &DisconnectArgs) -> anyhow::Result<Done> {
         print::done(&format!("{} is not connected: {}", client.name(), file.shown()));
         return Ok(Done::Ok);
     };
+    let after = before_connect(*client, name, &file).unwrap_or(after);
     print_diff(&file, &after);
     if !may_write(&args.edit)? {
         return Ok(Done::Ok);
@@ -75,6 +82,15 @@ fn disconnect_client(args: &DisconnectArgs) -> anyhow::Result<Done> {
     let kept = file.write(&after, false)?;
     report(&file, kept);
     Ok(Done::Ok)
+}
+
+/// What the file held before `connect`, if nothing else has changed it since.
+fn before_connect(client: McpClient, name: &str, file: &ClientFile) -> Option<String> {
+    let entry = entry_of(client, file.text(), name).ok()??;
+    let is_it = |before: &String| {
+        connect(client, before, name, &entry).is_ok_and(|made| made == file.text())
+    };
+    file.backups().find(is_it)
 }
 
 fn path(edit: &EditArgs) -> PathBuf {

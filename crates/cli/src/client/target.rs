@@ -6,7 +6,9 @@ use anyhow::Context as _;
 use http::Method;
 use serde_json::{Value, json};
 use toolgate_clients::ClientEntry;
+use toolgate_control::local_mode::{self, LocalMode};
 use toolgate_control::trusted;
+use toolgate_store_sqlite::ReadOnlyStore;
 
 use crate::admin_client::AdminClient;
 use crate::args::{AdminArgs, ConnectArgs};
@@ -61,6 +63,23 @@ fn address(args: &ConnectArgs, folder: &std::path::Path) -> anyhow::Result<Strin
 impl Target<'_> {
     pub(super) fn makes_grant(&self) -> bool {
         self.args.grant.is_some()
+    }
+
+    /// Whether the gateway refuses calls without a token, as far as its data folder tells.
+    pub(super) fn needs_token(&self) -> bool {
+        if self.makes_grant() || self.args.url.is_some() {
+            return false;
+        }
+        let config = Source::find(self.args.data.config.as_deref()).load_quietly();
+        let config = config.unwrap_or_default();
+        let store = ReadOnlyStore::open(&self.folder).ok().flatten();
+        let kept = store.and_then(|mut store| {
+            Some((store.snapshot().ok()?, store.documents(local_mode::SPACE).ok()?))
+        });
+        let (snapshot, kept) = kept.unwrap_or_default();
+        let kept = kept.first().map(|kept| LocalMode::parse(&kept.json));
+        let has_grants = !snapshot.grants.is_empty();
+        !local_mode::decide(&config, &config.listen, kept.as_ref(), has_grants).is_on
     }
 
     /// The entry without a token.
