@@ -69,7 +69,7 @@ pub(crate) fn unfreeze(args: &UnfreezeArgs) -> anyhow::Result<Done> {
 }
 
 /// The label of a grant that is named by label or id. A freeze may outlive its grant.
-fn label_of(client: &AdminClient, named: &str) -> anyhow::Result<String> {
+pub(crate) fn label_of(client: &AdminClient, named: &str) -> anyhow::Result<String> {
     let grants = client.list("/api/v1/grants")?;
     let found = grants.iter().find(|grant| text(grant, "id") == Some(named));
     Ok(found.and_then(|grant| text(grant, "label")).unwrap_or(named).to_owned())

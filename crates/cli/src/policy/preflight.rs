@@ -2,6 +2,8 @@
 //!
 //! Invariant: nothing is called and nothing is counted.
 
+mod stops;
+
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolgate_control::visible;
@@ -14,6 +16,9 @@ use crate::data::{find_data, is_announced};
 use crate::exit::Done;
 use crate::listing::text;
 use crate::{print, tool};
+
+/// Shown instead of a rule.
+const FROZEN: &str = "(frozen)";
 
 /// What would happen to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +54,8 @@ impl Outlook {
 /// One tool, what would happen, and the rule.
 struct Verdict<'a> {
     tool: &'a str,
+    /// Empty if it is not known.
+    server: String,
     outlook: Outlook,
     rule: String,
 }
@@ -58,8 +65,11 @@ pub(crate) fn run(args: &PreflightArgs) -> anyhow::Result<Done> {
         Some(grant) => of_grant(args, grant)?,
         None => as_agent(args)?,
     };
-    let quarantined = quarantined(args);
+    let (quarantined, stops) = (quarantined(args), stops::read(args)?);
     for verdict in &mut verdicts {
+        if verdict.outlook != Outlook::Unknown && stops.stop(&verdict.server) {
+            (verdict.outlook, verdict.rule) = (Outlook::Denied, FROZEN.to_owned());
+        }
         if quarantined.iter().any(|name| name == verdict.tool) {
             verdict.outlook = Outlook::Quarantined;
         }
@@ -101,7 +111,7 @@ fn of_grant<'a>(args: &'a PreflightArgs, grant: &str) -> anyhow::Result<Vec<Verd
             Effect::Hold => Outlook::Held,
             Effect::Deny | Effect::Hide => Outlook::Denied,
         };
-        Ok(Verdict { tool, outlook, rule: explanation.rule })
+        Ok(Verdict { tool, server: resolved.server, outlook, rule: explanation.rule })
     };
     args.tools.iter().map(verdict).collect()
 }
@@ -159,7 +169,8 @@ fn as_agent(args: &PreflightArgs) -> anyhow::Result<Vec<Verdict<'_>>> {
     };
     let verdicts = args.tools.iter().map(|tool| {
         let (outlook, rule) = verdict(tool);
-        Verdict { tool, outlook, rule }
+        let server = tool.split_once("__").map(|(server, _)| server.to_owned());
+        Verdict { tool, server: server.unwrap_or_default(), outlook, rule }
     });
     Ok(verdicts.collect())
 }

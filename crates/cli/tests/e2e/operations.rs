@@ -143,6 +143,54 @@ fn a_backup_of_a_running_gateway_can_be_started() {
     assert!(grants.contains("g-"), "{grants}");
 }
 
+/// Every path, also with blanks.
+#[test]
+fn paths_in_cyrillic_work() {
+    let home = Home::new();
+    let folder = home.path("Дом и проект");
+    let inside = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    std::fs::create_dir_all(inside("папка")).unwrap();
+    std::fs::create_dir(inside(".cursor")).unwrap();
+    let (config, data, policy) =
+        (inside("настройки.yaml"), inside("данные"), inside("политика.yaml"));
+    let server = inside("папка/сервер.sh");
+    let program = env!("CARGO_BIN_EXE_toolgate");
+    std::fs::write(&server, format!("#!/bin/sh\nexec {program} demo server safe\n")).unwrap();
+    std::fs::set_permissions(&server, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::write(&policy, "version: '1'\ndefault: allow\n").unwrap();
+    let entry = serde_json::json!({"mcpServers": {"Сервер": {"command": server, "args": ["да"]}}});
+    std::fs::write(inside(".mcp.json"), entry.to_string()).unwrap();
+    let here = |words: &[&str]| {
+        let mut command = home.command(words);
+        command.current_dir(&folder).env("HOME", &folder).env("TOOLGATE_DATA", &data);
+        command
+    };
+    let run = |words: &[&str]| {
+        let output = here(words).output().unwrap();
+        let (out, err) = (text_of(&output.stdout), text_of(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {out}{err}");
+        out
+    };
+    run(&["import", ".mcp.json", "--write", &config]);
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{text}{}\n", crate::gate::LISTEN)).unwrap();
+    run(&["config", "check", &config]);
+    run(&["policy", "test", &policy]);
+    let gate = Gate::run(
+        Home::new(),
+        here(&["serve", "--ready-json", "--config", &config, "--policy", &policy]),
+    );
+    let gate = gate.unwrap_or_else(|(_, log)| panic!("{log}"));
+    let called = run(&["tool", "call", "server__read_note", r#"{"text": "привет"}"#]);
+    assert!(called.contains("done"), "{called}");
+    run(&["client", "connect", "cursor", "--yes"]);
+    assert!(run(&["doctor"]).contains("✓ server:server"));
+    run(&["backup", &inside("копия")]);
+    assert!(run(&["audit", "list"]).contains("read_note"));
+    run(&["audit", "verify", "--data", &inside("копия")]);
+    drop(gate);
+}
+
 #[test]
 fn a_migration_is_shown_and_backed_up() {
     let home = Home::new();
@@ -186,7 +234,7 @@ fn preflight_tells_by_its_exit_code() {
     let home = Home::new();
     let peer = crate::peer::Peer::new(&home, "peer");
     let config = format!(
-        "policies:\n  p: {{ version: '1', default: deny, tools: {{ echo: {{ action: allow }}, pid: {{ approve: {{}} }} }} }}\n\
+        "policies:\n  p: {{ version: '1', default: deny, tools: {{ echo: {{ action: allow }}, pid: {{ approve: {{}} }}, tools_cache_reset: {{ action: deny }} }} }}\n\
          grants: [{{ label: ci, token: env:CI, policy: p }}]\nservers:\n{}",
         peer.entry("listing", "")
     );
@@ -203,6 +251,8 @@ fn preflight_tells_by_its_exit_code() {
         (&["peer__pid"], 11),
         (&["peer__echo", "peer__pid"], 11),
         (&["peer__ecko"], 12),
+        (&["tools_cache_reset"], 10),
+        (&["peer__echo", "tools_cache_reset"], 10),
         (&["my_permissions"], 0),
     ] {
         let words: Vec<&str> =
@@ -221,6 +271,19 @@ fn preflight_tells_by_its_exit_code() {
     assert_eq!(output.status.code(), Some(0), "{}", text_of(&output.stderr));
     assert_eq!(gate.home.run(&["preflight"]).status.code(), Some(64));
     assert_eq!(gate.home.run(&["preflight", "x", "--grant", "no"]).status.code(), Some(2));
+    let mut gate = gate;
+    let outlook =
+        |home: &Home| home.run(&["preflight", "peer__echo", "--grant", "ci"]).status.code();
+    for freeze in [&["--grant", "ci"][..], &["--server", "peer"], &["--all"]] {
+        assert_eq!(gate.home.run(&[&["freeze"], freeze].concat()).status.code(), Some(0));
+        assert_eq!(outlook(&gate.home), Some(10), "{freeze:?}");
+        if freeze == ["--all"] {
+            assert_eq!(gate.stop().0, Some(0));
+            assert_eq!(outlook(&gate.home), Some(10), "without a gateway");
+        } else {
+            assert_eq!(gate.home.run(&[&["unfreeze"], freeze].concat()).status.code(), Some(0));
+        }
+    }
 }
 
 fn text_of(bytes: &[u8]) -> String {
