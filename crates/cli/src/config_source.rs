@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use anyhow::{Context as _, bail};
-use toolgate_config::{Config, Loaded, Problem, Surroundings, TlsFault, render};
+use toolgate_config::{Config, Loaded, Problem, Surroundings, TlsFault};
 use toolgate_control::{FileState, Inputs, PolicyFiles, Recording, ThisProcess, trusted, visible};
 use toolgate_edge::tls::{Certificate, Unusable};
 
@@ -108,7 +108,7 @@ impl Source {
     /// Loads the configuration; problems are printed and are an error.
     pub(crate) fn load(&self) -> anyhow::Result<Config> {
         let (loaded, _) = self.load_with_inputs()?;
-        print::err(&render(&loaded.warnings));
+        print::problems(&loaded.warnings);
         Ok(loaded.config)
     }
 
@@ -123,7 +123,7 @@ impl Source {
         match Config::load(file, &recording) {
             Ok(loaded) => Ok((loaded, recording.into_inputs())),
             Err(problems) => {
-                print::err(&render(&problems));
+                print::problems(&problems);
                 bail!("the configuration `{}` cannot be used", file.display())
             }
         }

@@ -73,6 +73,13 @@ pub(crate) fn announced(folder: &Path, flag: &str) -> anyhow::Result<String> {
     Ok(line)
 }
 
+/// The configuration file of the gateway that runs on this folder, if it has one.
+pub(crate) fn announced_config(folder: &Path) -> Option<PathBuf> {
+    let line: serde_json::Value =
+        serde_json::from_str(&announced(folder, "--config").ok()?).ok()?;
+    line.get("config")?.as_str().map(PathBuf::from)
+}
+
 /// Whether a gateway holds the lock of this folder. Without one, another program may listen where
 /// the last gateway did, and must not receive the token.
 fn is_served(folder: &Path) -> bool {

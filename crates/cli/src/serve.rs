@@ -12,7 +12,7 @@ use anyhow::{Context, anyhow, bail};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_config::{Config, Listen, Problem, render};
+use toolgate_config::{Config, Listen, Problem};
 use toolgate_control::{FileState, Inputs, PolicyFiles, Summary, unsafe_start, visible};
 use toolgate_edge::listen::Front;
 use toolgate_edge::tls::Tls;
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
     // Whether the store has grants is known only once it is open.
     let exposed = unsafe_start::problems(&loaded, folder.join("toolgate.db").exists());
     if !exposed.is_empty() {
-        print::err(&render(&exposed));
+        print::problems(&exposed);
         bail!("toolgate refuses to start with this configuration");
     }
     let config = loaded.config;
@@ -139,7 +139,7 @@ fn warn(warnings: &[Problem]) {
             tracing::warn!("{warning}");
         }
     } else {
-        print::err(&render(warnings));
+        print::problems(warnings);
     }
 }
 
@@ -222,7 +222,7 @@ async fn serve(
     gateway.list_new_servers();
     let notices = tokio::spawn(webhook::run(Arc::clone(&control)));
     ready.store(true, Ordering::Relaxed);
-    let mut announced = data.announce(&bound.kept_line())?;
+    let mut announced = data.announce(&bound.kept_line(reload.config_file()))?;
     announce(&bound, &visible(&start_text));
     if args.ready_json {
         print::out(&format!("{}\n", bound.ready_line()));
@@ -236,12 +236,12 @@ async fn serve(
                 Received::Stop => break,
                 Received::Reload => {
                     reload.now().await;
-                    announced.renew(data, &bound.kept_line());
+                    announced.renew(data, &bound.kept_line(reload.config_file()));
                 }
             },
             () = reload.changed() => {
                 reload.if_changed().await;
-                announced.renew(data, &bound.kept_line());
+                announced.renew(data, &bound.kept_line(reload.config_file()));
             }
             _ = sweep.tick() => {
                 gateway.sweep();

@@ -6,8 +6,8 @@
 //! are denied.
 //!
 //! Invariant: freezes, the end of local mode, approved definitions and the answers of people take
-//! effect as in a gateway, because all of them come from the store. People of `toolgate.yaml` are not
-//! known here; their answers are ignored.
+//! effect as in a gateway, because all of them come from the store. People of `toolgate.yaml` answer
+//! too, if `run` reads the same file as the gateway.
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use http::{HeaderValue, Uri};
 use serde_json::{Map, Value, json};
-use toolgate_config::{Config, Surroundings as _, render, secret_name};
+use toolgate_config::{Config, Surroundings as _, secret_name};
 use toolgate_edge::child::inheritable;
 
 use crate::ad_hoc::{Variables, called, of_command, of_url, server_name};
-use crate::args::RunArgs;
+use crate::args::{DataArgs, RunArgs};
 use crate::config_source::{Here, Source};
-use crate::data::data_path;
+use crate::data::{announced_config, data_path};
 use crate::exit::Usage;
 use crate::print;
 
@@ -25,8 +25,7 @@ pub(super) struct Target {
 }
 
 pub(super) fn find(args: &RunArgs) -> anyhow::Result<Target> {
-    let mut config = Source::find(args.data.config.as_deref()).load_without_secrets()?;
-    let folder = data_path(args.data.data.as_deref(), &config)?;
+    let (mut config, folder) = settings(&args.data)?;
     let mut variables = Variables::default();
     let (entry, name) = if let Some(url) = &args.url {
         let host = url.parse::<Uri>().ok().and_then(|uri| uri.host().map(str::to_owned));
@@ -43,12 +42,25 @@ pub(super) fn find(args: &RunArgs) -> anyhow::Result<Target> {
     Ok(Target { config, folder, name })
 }
 
+/// The configuration and the data folder. Without a file of its own, that of the gateway that runs on
+/// the folder: both then record arguments alike, and know the same people.
+fn settings(args: &DataArgs) -> anyhow::Result<(Config, PathBuf)> {
+    let source = Source::find(args.config.as_deref());
+    let config = source.load_without_secrets()?;
+    let folder = data_path(args.data.as_deref(), &config)?;
+    let running = if source.file().is_none() { announced_config(&folder) } else { None };
+    match running {
+        Some(file) => Ok((Source::find(Some(&file)).load_without_secrets()?, folder)),
+        None => Ok((config, folder)),
+    }
+}
+
 fn parse(name: &str, entry: &Value, variables: &Variables) -> anyhow::Result<Config> {
     let here = std::env::current_dir().context("the current folder cannot be read")?;
     let text = json!({ "version": 1, "servers": { name: entry } }).to_string();
     let loaded = Config::parse(&text, &here.join("run"), variables);
     let loaded = loaded.map_err(|problems| {
-        print::err(&render(&problems));
+        print::problems(&problems);
         anyhow!("the server of the command line cannot be used")
     })?;
     Ok(loaded.config)

@@ -1,6 +1,7 @@
 //! The listeners of `serve`: bound first, so that a used port ends the start.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -54,6 +55,9 @@ struct ReadyLine<'a> {
     /// The SHA-256 of the certificate.
     #[serde(skip_serializing_if = "Option::is_none")]
     certificate: Option<String>,
+    /// The configuration file, for other processes on the data folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config: Option<&'a str>,
 }
 
 // === impl Listeners ===
@@ -216,12 +220,13 @@ impl Served {
 impl Bound {
     /// The line of `--ready-json`.
     pub(crate) fn ready_line(&self) -> String {
-        self.line(None)
+        self.line(None, None)
     }
 
-    /// The line of `serve.json`, with the fingerprint of the certificate.
-    pub(crate) fn kept_line(&self) -> String {
-        self.line(self.tls.as_ref().map(|tls| Hash(tls.fingerprint()).to_string()))
+    /// The line of `serve.json`, with the fingerprint of the certificate and the configuration file.
+    pub(crate) fn kept_line(&self, config: Option<&Path>) -> String {
+        let certificate = self.tls.as_ref().map(|tls| Hash(tls.fingerprint()).to_string());
+        self.line(certificate, config)
     }
 
     /// Whether the listeners use TLS.
@@ -229,7 +234,7 @@ impl Bound {
         self.tls.is_some()
     }
 
-    fn line(&self, certificate: Option<String>) -> String {
+    fn line(&self, certificate: Option<String>, config: Option<&Path>) -> String {
         let line = ReadyLine {
             ready: true,
             mcp: self.mcp.as_deref(),
@@ -237,6 +242,8 @@ impl Bound {
             admin: self.admin.as_deref(),
             pid: std::process::id(),
             certificate,
+            // A path that is not UTF-8 cannot be in JSON.
+            config: config.and_then(Path::to_str),
         };
         serde_json::to_string(&line).unwrap_or_default()
     }

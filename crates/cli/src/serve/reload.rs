@@ -69,6 +69,11 @@ impl Reload {
         reload
     }
 
+    /// The configuration file, if there is one.
+    pub(crate) fn config_file(&self) -> Option<&Path> {
+        self.source.file()
+    }
+
     /// Waits until a watched folder has changed. Safe to cancel.
     pub(crate) async fn changed(&mut self) {
         self.watch.changed().await;

@@ -1,5 +1,6 @@
 //! Approvals of several processes on one data folder.
 
+use std::process::Command;
 use std::thread;
 
 use super::code;
@@ -8,16 +9,21 @@ use crate::gate::{Gate, Home, eventually};
 use crate::peer::Peer;
 use crate::run::Client;
 
+const POLICY: &str = "version: '1'\ndefault: allow\ntools:\n  pid: { approve: { wait: 0s } }\n  \
+                      echo: { approve: { wait: 60s } }\n";
+
 /// `toolgate run` with a policy that holds `echo` and `pid`.
 fn client(home: &Home, peer: &Peer) -> Client {
+    client_as(home, peer, POLICY, |_| {})
+}
+
+fn client_as(home: &Home, peer: &Peer, text: &str, adapt: impl FnOnce(&mut Command)) -> Client {
     let [script, folder] = peer.arguments();
     let policy = home.path("policy.yaml");
-    let text = "version: '1'\ndefault: allow\ntools:\n  pid: { approve: { wait: 0s } }\n  \
-                echo: { approve: { wait: 60s } }\n";
     std::fs::write(&policy, text).unwrap();
     let policy = policy.to_str().unwrap();
     let words = ["-c", policy, "--name", "peer", "--", "sh", &script, &folder, "listing"];
-    let mut client = Client::start(home, &words);
+    let mut client = Client::start_as(home, &words, adapt);
     client.open();
     client
 }
@@ -69,4 +75,45 @@ fn a_call_waits_for_an_answer_in_another_process() {
     api.expect(200, "POST", &format!("approvals/{id}/approve"), "");
     assert_eq!(code(&call.join().unwrap()), "sent");
     assert_eq!(received(&peer, "echo"), 1);
+}
+
+/// A client starts `run` in a folder of its own. People of the configuration of the gateway answer all
+/// the same.
+#[test]
+fn people_of_the_configuration_answer_a_run_that_was_started_elsewhere() {
+    let home = Home::new();
+    let peer = Peer::new(&home, "peer");
+    let token = "a-token-of-a-person-0123456";
+    let config = "people: [{ name: duty, token: env:DUTY, roles: [approver] }]";
+    let gate = Gate::start_as(home, config, |command| {
+        command.env("DUTY", token);
+    });
+    let elsewhere = gate.home.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let mut client = client_as(&gate.home, &peer, POLICY, |command| {
+        command.current_dir(elsewhere);
+    });
+    let held = client.call("pid");
+    let id = held["_meta"]["approval_id"].as_str().unwrap_or_else(|| panic!("{held}"));
+    let duty = Api::with(&gate, token);
+    duty.expect(200, "POST", &format!("approvals/{id}/approve"), "");
+    assert_eq!(code(&client.call("pid")), "sent");
+    assert_eq!(received(&peer, "pid"), 1);
+}
+
+/// Two `run` and the grant that they share: a limit of N admits N calls.
+#[test]
+fn a_limit_is_exact_across_processes() {
+    let home = Home::new();
+    let peer = Peer::new(&home, "peer");
+    let policy = "version: '1'\ndefault: deny\ntools:\n  pid: { limits: [{ counter: pids, max: 7, \
+                  window: 30d, scope: grant }] }\n";
+    let mut clients = [(); 2].map(|()| client_as(&home, &peer, policy, |_| {}));
+    let admitted: usize = thread::scope(|scope| {
+        let calls = clients.each_mut().map(|client| {
+            scope.spawn(|| (0..10).filter(|_| code(&client.call("pid")) == "sent").count())
+        });
+        calls.map(|calls| calls.join().unwrap()).into_iter().sum()
+    });
+    assert_eq!((admitted, received(&peer, "pid")), (7, 7));
 }
