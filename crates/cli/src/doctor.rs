@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 use toolgate_config::Config;
 
 use crate::admin_client::AdminClient;
-use crate::args::{DoctorArgs, OneOutput};
+use crate::args::{DataArgs, DoctorArgs, OneOutput};
 use crate::config_source::Source;
-use crate::data::{find_data, is_announced};
+use crate::data::{announced_config, find_data, is_announced};
 use crate::exit::Done;
 use crate::print;
 use crate::serve;
@@ -70,7 +70,7 @@ impl Installation<'_> {
 
 fn checks(args: &DoctorArgs) -> Vec<Check> {
     let data = &args.admin.data;
-    let source = Source::find(data.config.as_deref());
+    let source = source(data);
     let (mut checks, config) = files::configuration(&source);
     let mut here = Installation { args, source, config, folder: None };
     match find_data(data.data.as_deref(), data.config.as_deref()) {
@@ -87,6 +87,19 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
     }
     checks.extend(clients::checks(&here));
     checks
+}
+
+/// The configuration that is named or lies here, else that of the running gateway.
+fn source(data: &DataArgs) -> Source {
+    let here = Source::find(data.config.as_deref());
+    if here.file().is_some() {
+        return here;
+    }
+    let folder = find_data(data.data.as_deref(), None).ok();
+    match folder.and_then(|folder| announced_config(&folder)) {
+        Some(running) => Source::find(Some(&running)),
+        None => here,
+    }
 }
 
 /// Through the running gateway, else in the data folder.

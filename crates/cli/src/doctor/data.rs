@@ -8,6 +8,7 @@ use serde_json::Value;
 use toolgate_config::{Config, Listen};
 use toolgate_control::local_mode::{self, LocalMode};
 use toolgate_os::files::Rights;
+use toolgate_store::StoreErrorKind;
 use toolgate_store_sqlite::ReadOnlyStore;
 
 use super::{Check, Installation};
@@ -23,6 +24,10 @@ const PRIVATE: [&str; 3] = ["admin.token", "audit.key", "hash.key"];
 pub(super) fn checks(here: &Installation<'_>) -> Vec<Check> {
     let Some(folder) = here.folder.as_deref() else { return Vec::new() };
     let shown = folder.display();
+    if folder.is_file() {
+        let fix = "name a folder with --data";
+        return vec![Check::fail("data_folder", format!("`{shown}` is a file")).fix(fix)];
+    }
     if let Err(why) = check_folder(folder) {
         let fix = format!("chown -R $USER {shown} && chmod 700 {shown}");
         return vec![Check::fail("data_folder", why.to_string()).fix(fix)];
@@ -35,9 +40,8 @@ pub(super) fn checks(here: &Installation<'_>) -> Vec<Check> {
             return vec![empty.fix(fix), version(here)];
         }
         Err(why) => {
-            let fix =
-                "use the newest toolgate that wrote this folder, or another folder with --data";
-            return vec![Check::fail("data_folder", format!("`{shown}`: {why}")).fix(fix)];
+            let unusable = Check::fail("data_folder", format!("`{shown}`: {why}"));
+            return vec![unusable.fix(fix_of(why.kind))];
         }
     };
     let mut checks =
@@ -54,6 +58,22 @@ pub(super) fn checks(here: &Installation<'_>) -> Vec<Check> {
         checks.push(local(config, &mut store));
     }
     checks
+}
+
+/// What helps if the database cannot be opened.
+fn fix_of(kind: StoreErrorKind) -> &'static str {
+    match kind {
+        StoreErrorKind::OtherVersion => {
+            "use the newest toolgate that wrote this folder, or another folder with --data"
+        }
+        StoreErrorKind::Full | StoreErrorKind::ReadOnly | StoreErrorKind::Io => {
+            "free some space, and check that the file system can be written"
+        }
+        StoreErrorKind::Busy | StoreErrorKind::Lagging => "try again in a moment",
+        StoreErrorKind::Corrupt | StoreErrorKind::Closed | StoreErrorKind::Internal => {
+            "restore a backup of the folder (docs/operations.md), or name another with --data"
+        }
+    }
 }
 
 /// Whether secrets are readable for their owner alone.

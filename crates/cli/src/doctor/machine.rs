@@ -101,8 +101,11 @@ fn sync_time(folder: &Path) -> Check {
         }
         Ok(time) => Check::ok("sync_time", format!("a sync takes {} µs", time.as_micros())),
         Err(error) => {
-            Check::fail("sync_time", format!("the data folder cannot be written: {error}"))
-                .fix("check its owner, and that the file system is not read-only")
+            let fix = match error.kind() {
+                std::io::ErrorKind::StorageFull => "free some space",
+                _ => "check its owner, and that the file system is not read-only",
+            };
+            Check::fail("sync_time", format!("the data folder cannot be written: {error}")).fix(fix)
         }
     }
 }

@@ -1,9 +1,13 @@
 //! Each server: its process starts, the handshake succeeds, its tools are listed, and none of their
 //! definitions is quarantined.
 
+use std::path::Path;
+
 use http::Method;
 use serde_json::Value;
 use toolgate_config::Config;
+use toolgate_gateway::{APPROVED_TOOLS, PINS};
+use toolgate_store_sqlite::ReadOnlyStore;
 
 use super::{Check, Installation};
 use crate::admin_client::{AdminClient, part};
@@ -21,7 +25,7 @@ pub(super) fn checks(here: &Installation<'_>) -> Vec<Check> {
             let fix = "toolgate server add NAME -- COMMAND, or toolgate import FILE --write";
             vec![Check::ok("servers", "there are none in toolgate.yaml").fix(fix)]
         }
-        Some(config) => listed(&config),
+        Some(config) => listed(&config, here.folder.as_deref()),
     }
 }
 
@@ -31,7 +35,7 @@ fn with_secrets(source: &Source) -> Option<Config> {
 }
 
 /// Starts the servers as `serve` does, lists their tools, and ends them.
-fn listed(config: &Config) -> Vec<Check> {
+fn listed(config: &Config, folder: Option<&Path>) -> Vec<Check> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let Ok(runtime) = runtime else {
@@ -42,6 +46,7 @@ fn listed(config: &Config) -> Vec<Check> {
             Ok(gateway) => std::sync::Arc::new(gateway),
             Err(why) => return vec![Check::fail("servers", format!("{why:#}"))],
         };
+        let is_judged = folder.is_some_and(|folder| restore(&gateway, folder));
         let mut running = tokio::task::JoinSet::new();
         for (at, server) in config.servers.iter().enumerate() {
             let (gateway, name) = (std::sync::Arc::clone(&gateway), server.name.clone());
@@ -50,8 +55,36 @@ fn listed(config: &Config) -> Vec<Check> {
         let mut ended = running.join_all().await;
         gateway.stop().await;
         ended.sort_by_key(|(at, ..)| *at);
-        ended.into_iter().map(|(_, tools, name)| outcome(&name, tools)).collect()
+        let quarantined = ended.iter().flat_map(|(_, _, name)| {
+            let tools = gateway.quarantined(name).into_iter();
+            tools.map(move |(tool, why)| (format!("{name}/{tool}"), why))
+        });
+        let drift = is_judged.then(|| offline_drift(&quarantined.collect::<Vec<_>>()));
+        let servers = ended.into_iter().map(|(_, tools, name)| outcome(&name, tools));
+        servers.chain(drift).collect()
     })
+}
+
+/// Whether the data folder holds definitions to compare with.
+fn restore(gateway: &ListingGateway, folder: &Path) -> bool {
+    let Ok(Some(mut store)) = ReadOnlyStore::open(folder) else { return false };
+    let (Ok(recorded), Ok(approved)) = (store.documents(PINS), store.documents(APPROVED_TOOLS))
+    else {
+        return false;
+    };
+    gateway.restore(&recorded, &approved);
+    true
+}
+
+fn offline_drift(quarantined: &[(String, String)]) -> Check {
+    match quarantined {
+        [] => Check::ok("drift", "no definition differs from the one that may be used"),
+        [(first, why), ..] => {
+            let count = quarantined.len();
+            Check::warn("drift", format!("{count} would be quarantined, first {first}: {why}"))
+                .fix(format!("toolgate serve, then: toolgate tool show --diff {first}"))
+        }
+    }
 }
 
 fn outcome(name: &str, tools: Result<Vec<String>, NotListed>) -> Check {
@@ -102,8 +135,9 @@ fn drift(client: &AdminClient) -> Option<Check> {
     Some(match changed.first() {
         None => Check::ok("drift", "no definition is quarantined"),
         Some(first) => {
-            Check::warn("drift", format!("{} quarantined, first {first}", changed.len()))
-                .fix(format!("toolgate tool show, then: toolgate tool approve {first}"))
+            Check::warn("drift", format!("{} quarantined, first {first}", changed.len())).fix(
+                format!("toolgate tool show --diff {first}, then: toolgate tool approve {first}"),
+            )
         }
     })
 }

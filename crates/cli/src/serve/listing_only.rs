@@ -1,4 +1,4 @@
-//! A gateway that only lists: for `scan`. It has no data folder, no grants and no policy, so nothing
+//! A gateway that only lists: for `scan` and `doctor`. It has no data folder, no grants and no policy, so nothing
 //! but lists can be requested, and its children are started and isolated as those of `serve`.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use toolgate_audit::ArgumentHashKey;
 use toolgate_config::Config;
 use toolgate_control::{Wiring as _, agent_sessions};
 use toolgate_gateway::{Admission, Gateway, Metrics};
-use toolgate_store::{Engine, EngineSettings, MemoryBackend, Store};
+use toolgate_store::{Document, Engine, EngineSettings, MemoryBackend, Store};
 
 use super::wire::Wiring;
 use super::{CLOSE_TIMEOUT, core_dumps, random, store};
@@ -62,6 +62,20 @@ impl ListingGateway {
     /// The definitions of a server's tools, as the server wrote them.
     pub(crate) async fn definitions(&self, server: &str) -> Result<Vec<String>, NotListed> {
         self.gateway.list_definitions(server).await.map_err(|why| NotListed(why.to_string()))
+    }
+
+    /// Judges what is listed by the definitions that a data folder holds: those that were recorded, and
+    /// those that people approved.
+    pub(crate) fn restore(&self, recorded: &[Document], approved: &[Document]) {
+        self.gateway.restore_pins(recorded);
+        self.gateway.set_approved_tools(approved);
+    }
+
+    /// The quarantined tools of a server that was listed, and why.
+    pub(crate) fn quarantined(&self, server: &str) -> Vec<(String, String)> {
+        let found = self.gateway.server(server).map(|server| server.quarantined());
+        let found = found.unwrap_or_default().into_iter();
+        found.map(|(tool, why)| (tool.into(), why.to_string())).collect()
     }
 
     /// Ends all children.
