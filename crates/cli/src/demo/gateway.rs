@@ -127,7 +127,7 @@ fn config() -> anyhow::Result<String> {
     let server = |kind: &str| json!({"command": program, "args": ["demo", "server", kind], "instances": "shared"});
     let limit = json!([{"counter": "reads", "max": LIMIT, "window": "1m", "scope": "grant"}]);
     let policy = json!({
-        "version": "1", "default": "allow", "hide": ["weather"],
+        "version": "1", "default": "allow", "hide": ["export_all"],
         "tools": {
             "delete_note": {"action": "deny"},
             "send_mail": {"approve": {"wait": "0s"}},

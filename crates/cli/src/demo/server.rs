@@ -62,6 +62,7 @@ fn tools(kind: DemoServer, calls: u32) -> Value {
             tool("read_note", "Reads a note"),
             tool("delete_note", "Deletes a note for ever"),
             tool("send_mail", "Sends a mail to anybody"),
+            tool("export_all", "Exports all notes"),
         ]),
         DemoServer::Poisoned => json!([tool(
             "weather",

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a sentence is printed only after the rows that it describes were read from the audit.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, bail};
 use http::Method;
 use serde_json::value::RawValue;
@@ -15,8 +17,9 @@ use crate::{print, tool};
 /// How often the looping agent may read in a minute.
 pub(super) const LIMIT: usize = 5;
 
-/// Calls until a list of a server was made; then a name is known.
+/// Looks until something is known that happens in the background: lists of servers, some rows.
 const TRIES: usize = 200;
+const WAIT: Duration = Duration::from_millis(50);
 
 pub(super) struct Tour<'a> {
     gateway: &'a DemoGateway,
@@ -35,6 +38,7 @@ impl<'a> Tour<'a> {
         self.allowed()?;
         self.denied()?;
         self.looping()?;
+        self.hidden()?;
         self.poisoned()?;
         self.held()?;
         self.sessions()?;
@@ -46,11 +50,11 @@ impl<'a> Tour<'a> {
         for _ in 0..TRIES {
             let tools = self.gateway.tools()?;
             let has = |name: &str| tools.iter().any(|tool| tool == name);
-            if has("safe__read_note") && has("infobase_info") {
+            if has("safe__read_note") && has("rug-puller__add") && has("infobase_info") {
                 self.skip_rows()?;
                 return Ok(());
             }
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            std::thread::sleep(WAIT);
         }
         bail!(
             "the servers of the demo were not listed in time; see {}",
@@ -92,14 +96,32 @@ impl<'a> Tour<'a> {
         Ok(())
     }
 
+    fn hidden(&mut self) -> anyhow::Result<()> {
+        self.not_listed("safe__export_all")?;
+        self.call("safe__export_all", &json!({}), Some("policy_denied"))?;
+        self.expect(&[("kind", "denied"), ("tool", "export_all"), ("decision", "hide")])?;
+        self.say(
+            "a hidden tool",
+            "the policy hides export_all: agents do not see it, and a call of its name is refused",
+        );
+        Ok(())
+    }
+
     fn poisoned(&mut self) -> anyhow::Result<()> {
-        let tools = self.gateway.tools()?;
-        if tools.iter().any(|tool| tool == "poisoned__weather") {
-            bail!("the poisoned tool is listed");
+        self.not_listed("poisoned__weather")?;
+        self.call("poisoned__weather", &json!({}), Some("quarantined"))?;
+        self.expect(&[("tool", "weather"), ("error_code", "quarantined")])?;
+        self.say(
+            "a poisoned tool",
+            "the description of weather asks for your SSH key, behind a character that people do not see; it is quarantined without any rule",
+        );
+        Ok(())
+    }
+
+    fn not_listed(&self, name: &str) -> anyhow::Result<()> {
+        if self.gateway.tools()?.iter().any(|tool| tool == name) {
+            bail!("`{name}` is listed");
         }
-        self.call("poisoned__weather", &json!({}), Some("policy_denied"))?;
-        self.expect(&[("kind", "denied"), ("decision", "hide")])?;
-        self.say("a poisoned tool", "weather asks for your SSH key in its description; agents do not even see it (`toolgate scan` finds such texts)");
         Ok(())
     }
 
@@ -148,7 +170,7 @@ impl<'a> Tour<'a> {
                 );
                 return Ok(());
             }
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            std::thread::sleep(WAIT);
         }
         bail!("the changed definition was not quarantined")
     }
@@ -165,14 +187,17 @@ impl<'a> Tour<'a> {
         Ok(())
     }
 
-    /// Fails unless a new row has all of these values.
+    /// Fails unless a new row has all of these values. Refusals without a rule are recorded after their
+    /// answer.
     fn expect(&mut self, values: &[(&str, &str)]) -> anyhow::Result<()> {
-        let rows = self.gateway.rows(self.last)?;
-        let is_it = |row: &&Value| values.iter().all(|(key, value)| text(row, key) == Some(value));
-        if !rows.iter().any(|row| is_it(&row)) {
-            bail!("the audit has no row with {values:?}");
+        let is_it = |row: &Value| values.iter().all(|(key, value)| text(row, key) == Some(value));
+        for _ in 0..TRIES {
+            if self.gateway.rows(self.last)?.iter().any(is_it) {
+                return self.skip_rows();
+            }
+            std::thread::sleep(WAIT);
         }
-        self.skip_rows()
+        bail!("the audit has no row with {values:?}")
     }
 
     fn skip_rows(&mut self) -> anyhow::Result<()> {

@@ -133,6 +133,81 @@ fn secrets_are_moved_to_private_files() {
     assert_eq!(mode(&variables), 0o600);
 }
 
+/// Also a file that had no servers at all, whatever its format.
+#[test]
+fn disconnect_restores_what_was_there() {
+    for (client, place, text) in [
+        ("cursor", ".cursor/mcp.json", ""),
+        ("cursor", ".cursor/mcp.json", "{}"),
+        ("gemini", ".gemini/settings.json", "{\r\n\t\"ui\": {} // dark\r\n}"),
+        ("codex", ".codex/config.toml", "model = \"x\" # mine"),
+    ] {
+        let home = Home::new();
+        let file = home.path(place);
+        fs::create_dir(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        assert_eq!(run(&home, &["client", "connect", client, "--yes"]).0, Some(0), "{text}");
+        assert!(fs::read_to_string(&file).unwrap().contains("127.0.0.1:4001"), "{text}");
+        assert_eq!(run(&home, &["client", "disconnect", client, "--yes"]).0, Some(0), "{text}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_link_to_a_file_that_does_not_exist_stays() {
+    let home = Home::new();
+    fs::create_dir(home.path(".cursor")).unwrap();
+    let link = home.path(".cursor/mcp.json");
+    symlink("nowhere", &link).unwrap();
+    let (code, _, stderr) = run(&home, &["client", "connect", "cursor", "--yes"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("is a link to a file that does not exist"), "{stderr}");
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && !link.exists());
+}
+
+/// Names in a file from elsewhere cannot control the terminal.
+#[test]
+fn names_of_imported_servers_are_shown_safely() {
+    let home = Home::new();
+    let name = "evil\u{1b}[2J\u{202e}\nwritten to /etc/passwd";
+    let entry = json!({"command": "x\u{1b}[31m", "args": ["--token", "hidden"]});
+    fs::write(home.path("c.json"), json!({"mcpServers": {name: entry}}).to_string()).unwrap();
+    let (code, stdout, stderr) = run(&home, &["import", "c.json"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    for text in [stdout, stderr] {
+        assert!(!text.contains(['\u{1b}', '\u{202e}']) && !text.contains("hidden"), "{text}");
+    }
+}
+
+/// Two configurations in one folder: the secrets of the first stay.
+#[test]
+fn an_import_keeps_the_secrets_of_another_configuration() {
+    let home = Home::new();
+    let import = |secret: &str, argument: &str, to: &str, more: &[&str]| {
+        let entry =
+            json!({"command": "x", "args": ["--api-key", argument], "env": {"TOKEN": secret}});
+        fs::write(home.path("c.json"), json!({"mcpServers": {"s": entry}}).to_string()).unwrap();
+        run(&home, &[&["import", "c.json", "--write", to, "--yes"], more].concat())
+    };
+    let held = || {
+        let text = |name: &str| fs::read_to_string(home.path(name)).unwrap();
+        (text("secrets/s-TOKEN"), text("toolgate.env"))
+    };
+    let first = ("first-secret".to_owned(), "S_API_KEY='first-argument'\n".to_owned());
+    assert_eq!(import("first-secret", "first-argument", "a.yaml", &[]).0, Some(0));
+    for (secret, argument) in [("other", "first-argument"), ("first-secret", "other")] {
+        let (code, _, stderr) = import(secret, argument, "b.yaml", &[]);
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains("another configuration") && stderr.contains("--force"), "{stderr}");
+        assert!(held() == first && !home.path("b.yaml").exists(), "nothing was written");
+    }
+    // The same configuration again, and a value that has changed in the client's file.
+    assert_eq!(import("second-secret", "first-argument", "a.yaml", &[]).0, Some(0));
+    assert_eq!(held(), ("second-secret".to_owned(), first.1));
+    assert_eq!(import("third-secret", "other-argument", "b.yaml", &["--force"]).0, Some(0));
+    assert_eq!(held(), ("third-secret".to_owned(), "S_API_KEY='other-argument'\n".to_owned()));
+}
+
 #[test]
 fn nothing_is_written_without_consent() {
     let home = Home::new();
@@ -176,6 +251,7 @@ fn links_modes_and_tokens() {
     assert_eq!(mode(&real), 0o640, "the mode stays");
     let again = run(&home, &["client", "connect", "cursor", "--yes"]);
     assert!(again.2.contains("connected already"), "{}", again.2);
+    assert!(!again.2.contains("--grant"), "local mode needs no token: {}", again.2);
 
     let words = ["client", "connect", "cursor", "--grant", "desk", "--yes"];
     let (code, diff, stderr) = run(&home, &words);
@@ -212,6 +288,9 @@ fn links_modes_and_tokens() {
     let mut lines = table.lines();
     assert!(lines.next().unwrap().starts_with("ID "), "{table}");
     assert!(lines.any(|line| line.starts_with("cursor ") && line.contains(".cursor/mcp.json")));
+
+    let (_, _, stderr) = run(&home, &["client", "connect", "zed", "--yes"]);
+    assert!(stderr.contains("refuses calls without a token: add --grant"), "{stderr}");
 
     // The grant is the first one, and its token opens the gateway.
     let gate = Gate::start_in(home, "");

@@ -324,3 +324,22 @@ fn the_schema_is_json() {
         assert!(schema["properties"][key].is_object(), "{key}");
     }
 }
+
+#[test]
+fn completions_and_manual_pages() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let (code, script, _) = run(&home, &["completions", shell]);
+        assert_eq!(code, Some(0), "{shell}");
+        for word in ["preflight", "disconnect", "dry-run"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    let (code, _, stderr) = run(&home, &["man", "--write", "man"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(home.path("man/toolgate.1").exists());
+    for page in ["toolgate-run.1", "toolgate-client-connect.1"] {
+        let text = std::fs::read_to_string(home.path("man").join(page)).unwrap();
+        assert!(text.contains(".SH SYNOPSIS") && text.contains("Examples"), "{page}: {text}");
+    }
+}

@@ -6,10 +6,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::gate::{Home, Log, eventually};
 
-const STEPS: [&str; 8] = [
+const STEPS: [&str; 9] = [
     "an allowed call",
     "a destructive tool",
     "a looping agent",
+    "a hidden tool",
     "a poisoned tool",
     "a call for a person",
     "two 1C bases",
