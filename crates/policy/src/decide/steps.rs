@@ -239,7 +239,7 @@ impl Engine<'_, '_, '_> {
     /// those whom these holds ask, too.
     fn exception(&self) -> Option<String> {
         let call = self.call;
-        let asks = say::merge_holds(&self.holds);
+        let asks = effects::merge_holds(&self.holds);
         let facts = std::cell::OnceCell::new();
         let holds = |test: &Test| {
             let facts = facts.get_or_init(|| Facts::new(call));
