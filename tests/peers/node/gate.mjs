@@ -9,13 +9,13 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 // Starts toolgate with these servers; its files and its log are in `folder`. Programs can dial in
-// if there is an address for them.
-export async function startGate(binary, folder, servers, sessions = 'off') {
+// if there is an address for them. `more` are further keys of its configuration.
+export async function startGate(binary, folder, servers, sessions = 'off', more = {}) {
   mkdirSync(folder, { recursive: true });
   const config = join(folder, 'toolgate.yaml');
   const listen = { mcp: '127.0.0.1:0', sessions, admin: 'off' };
   // JSON is YAML.
-  writeFileSync(config, JSON.stringify({ version: 1, data: 'data', listen, servers }, null, 2));
+  writeFileSync(config, JSON.stringify({ version: 1, data: 'data', listen, servers, ...more }, null, 2));
   const log = openSync(join(folder, 'toolgate.log'), 'a');
   const child = spawn(binary, ['serve', '--ready-json', '--config', config], { stdio: ['ignore', 'pipe', log] });
   const exited = once(child, 'exit');

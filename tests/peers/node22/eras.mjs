@@ -8,6 +8,7 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,10 +22,12 @@ const MODERN = '2026-07-28';
 const scenarios = {
   'ts2-default': (url) => sdk(url, LEGACY, {}),
   'ts2-auto': (url) => sdk(url, MODERN, { versionNegotiation: { mode: 'auto' } }),
+  'ts2-progress': () => progressAfterQuestion(gate.url('asks')),
   'inspector-legacy': (url) => inspector(url, 'legacy'),
   'inspector-auto': (url) => inspector(url, 'auto'),
   'inspector-modern': (url) => inspector(url, 'modern'),
   'claude-code': claude,
+  'claude-code-token': claudeWithoutToken,
 };
 
 const [name, jobFile] = process.argv.slice(2);
@@ -32,11 +35,14 @@ const job = JSON.parse(readFileSync(jobFile, 'utf8'));
 assert.ok(scenarios[name], `no scenario ${name}`);
 const folder = join(job.folder, name);
 const packages = join(import.meta.dirname, 'node_modules');
+const claudeCode = join(packages, `@anthropic-ai/claude-code-linux-${arch}/claude`);
 // Programs run in a home of their own, which knows nothing of an earlier run.
 const home = join(folder, 'home');
 rmSync(home, { recursive: true, force: true });
 mkdirSync(home, { recursive: true });
-const gate = await startGate(job.toolgate, folder, { everything: job.everythingHttp });
+const asks = { command: process.execPath, args: [join(import.meta.dirname, 'asks.mjs')] };
+const servers = { everything: job.everythingHttp, asks };
+const gate = await startGate(job.toolgate, folder, servers);
 await scenarios[name](gate.url('everything'));
 await gate.stop();
 process.exit(0);
@@ -59,6 +65,23 @@ async function sdk(url, version, options) {
   await client.close();
 }
 
+// A question of the server ends the first request of the call; its progress comes with the second,
+// under another token.
+async function progressAfterQuestion(url) {
+  const options = { capabilities: { elicitation: {} }, versionNegotiation: { mode: 'auto' } };
+  const client = new Client({ name, version: '1.0.0' }, options);
+  client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: 'Ada' } }));
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  assert.equal(client.getNegotiatedProtocolVersion(), MODERN);
+  const seen = [];
+  // The client adds a step of its own, without a total, for the question.
+  const onprogress = ({ progress, total }) => total && seen.push(progress);
+  const result = await client.callTool({ name: 'ask', arguments: {} }, { onprogress });
+  assert.equal(result.content[0].text, 'accept Ada');
+  assert.deepEqual(seen, [1, 2, 3]);
+  await client.close();
+}
+
 async function inspector(url, era) {
   const words = [join(packages, '.bin/mcp-inspector'), '--cli', url, '--transport', 'http', '--protocol-era', era, '--method'];
   const listed = await run(process.execPath, [...words, 'tools/list']);
@@ -68,10 +91,25 @@ async function inspector(url, era) {
 }
 
 async function claude(url) {
-  const program = join(packages, `@anthropic-ai/claude-code-linux-${arch}/claude`);
-  await run(program, ['mcp', 'add', '--transport', 'http', 'gate', url]);
-  const said = await run(program, ['mcp', 'list']);
+  await run(claudeCode, ['mcp', 'add', '--transport', 'http', 'gate', url]);
+  const said = await run(claudeCode, ['mcp', 'list']);
   assert.match(said, /^gate: .*[Cc]onnected/m, said);
+}
+
+// Without a token it tries OAuth, and shows its user how to send one.
+async function claudeWithoutToken() {
+  const token = 'the-token-of-claude-code-0123456789';
+  const token_sha256 = createHash('sha256').update(token).digest('hex');
+  const grants = [{ label: 'claude', token_sha256, policy: 'recommended' }];
+  const guarded = await startGate(job.toolgate, join(folder, 'guarded'), servers, 'off', { grants });
+  const add = ['mcp', 'add', '--transport', 'http'];
+  const url = guarded.url('everything');
+  await run(claudeCode, [...add, 'without', url]);
+  await run(claudeCode, [...add, 'with', url, '--header', `Authorization: Bearer ${token}`]);
+  const said = await run(claudeCode, ['mcp', 'list']);
+  assert.match(said, /^without: .*Send the token of a grant with every request/m, said);
+  assert.match(said, /^with: .*[Cc]onnected/m, said);
+  await guarded.stop();
 }
 
 // What a program says, run in a home of its own.
