@@ -28,6 +28,8 @@ pub struct Flaw {
     pub column: usize,
     /// A stable code.
     pub code: String,
+    /// `error` or `warning`.
+    pub severity: &'static str,
     /// What is wrong.
     pub message: String,
     /// What to do.
@@ -169,13 +171,13 @@ impl From<NotAccepted> for Fault {
 impl Flaw {
     /// A finding, as programs read it.
     pub(crate) fn of(finding: &Finding) -> Self {
-        let kind = if finding.is_error() { "" } else { "warning: " };
         Self {
             file: None,
             line: finding.line,
             column: finding.column,
             code: finding.code.clone().into_owned(),
-            message: format!("{kind}{}", finding.message),
+            severity: if finding.is_error() { "error" } else { "warning" },
+            message: finding.message.clone(),
             hint: finding.hint.clone(),
         }
     }

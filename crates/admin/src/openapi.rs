@@ -56,16 +56,18 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         json!({ "name": name, "in": "query", "description": about, "schema": { "type": "string" } })
     });
     let parameters: Vec<Value> = in_path.chain(in_query).collect();
-    let content = match (route.answer.1, route.answer.0) {
-        (Some(shape), _) => Some(json!({ "application/json": { "schema": shape(generator) } })),
-        (None, 200) => Some(json!({ "text/event-stream": { "schema": { "type": "string" } } })),
-        (None, _) => None,
+    let content = match route.answer {
+        Some(shape) => Some(json!({ "application/json": { "schema": shape(generator) } })),
+        None if route.statuses == [200] => {
+            Some(json!({ "text/event-stream": { "schema": { "type": "string" } } }))
+        }
+        None => None,
     };
     let answer = object([("description", Some("Done".into())), ("content", content)]);
-    let responses = json!({
-        (route.answer.0.to_string()): answer,
-        "default": { "$ref": "#/components/responses/Error" },
-    });
+    let mut responses = json!({ "default": { "$ref": "#/components/responses/Error" } });
+    for status in route.statuses {
+        responses[status.to_string()] = answer.clone();
+    }
     let needs = format!("Requires the role `{}`.", route.role.as_str());
     object([
         ("summary", Some(route.summary.into())),

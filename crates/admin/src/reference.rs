@@ -3,6 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use serde_json::Value;
+
+use crate::openapi::document;
 use crate::route::{Body, Route};
 use crate::routes::ROUTES;
 
@@ -34,22 +37,30 @@ fn page() -> String {
          * Every change is audited with the person before it takes effect, and is active when the \
          response arrives.\n",
     );
+    let openapi = document(ROUTES);
     for route in ROUTES {
-        page.push_str(&section(route));
+        page.push_str(&section(route, &openapi));
     }
     page
 }
 
-fn section(route: &Route) -> String {
+fn section(route: &Route, openapi: &Value) -> String {
     let method = route.method.as_str().to_uppercase();
     let mut text = format!("\n## `{method} {}`\n\n{}.\n\n", route.path, route.summary);
-    let role = route.role.as_str();
-    let body = match &route.body {
-        None => String::new(),
-        Some(Body::Json(_)) => "Body: JSON. ".to_owned(),
-        Some(Body::Document) => "Body: a policy document, JSON or YAML. ".to_owned(),
-    };
-    writeln!(text, "Role: `{role}`. {body}Success: {}.", route.answer.0).unwrap();
+    let operation = &openapi["paths"][route.path][route.method.as_str()];
+    let statuses: Vec<String> = route.statuses.iter().map(u16::to_string).collect();
+    let success = statuses.join(" or ");
+    write!(text, "Role: `{}`. Success: {success}", route.role.as_str()).unwrap();
+    let answer = &operation["responses"][&statuses[0]]["content"];
+    writeln!(text, "{}", answered(answer, openapi)).unwrap();
+    match &route.body {
+        None => {}
+        Some(Body::Document) => text.push_str("\nBody: a policy document, JSON or YAML.\n"),
+        Some(Body::Json(_)) => {
+            let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+            text.push_str(&body_members(resolved(body, openapi)));
+        }
+    }
     if !route.query.is_empty() {
         text.push_str("\n| parameter | meaning |\n|---|---|\n");
     }
@@ -57,4 +68,54 @@ fn section(route: &Route) -> String {
         writeln!(text, "| `{name}` | {meaning} |").unwrap();
     }
     text
+}
+
+/// The rest of the sentence about the body of a success.
+fn answered(content: &Value, openapi: &Value) -> String {
+    if content.get("text/event-stream").is_some() {
+        return ", a stream of events.".to_owned();
+    }
+    let schema = resolved(&content["application/json"]["schema"], openapi);
+    let items = schema["properties"]["items"].get("items").filter(|_| is_list(schema));
+    match (items, names(schema)) {
+        (Some(item), _) => match names(resolved(item, openapi)) {
+            names if names.is_empty() => ", a list.".to_owned(),
+            names => format!(", a list of items with {}.", names.join(", ")),
+        },
+        (None, names) if names.is_empty() => ".".to_owned(),
+        (None, names) => format!(", with {}.", names.join(", ")),
+    }
+}
+
+/// Whether this is one page of a list.
+fn is_list(schema: &Value) -> bool {
+    names(schema) == ["`items`", "`next`"]
+}
+
+fn names(schema: &Value) -> Vec<String> {
+    let members = schema["properties"].as_object();
+    members.into_iter().flatten().map(|(name, _)| format!("`{name}`")).collect()
+}
+
+/// A table of the members of a body.
+fn body_members(schema: &Value) -> String {
+    let Some(members) = schema["properties"].as_object() else {
+        return "\nBody: a JSON object.\n".to_owned();
+    };
+    let is_required = |name: &String| {
+        schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name))
+    };
+    let mut text = String::from("\n| member of the body | meaning |\n|---|---|\n");
+    for (name, member) in members {
+        let needed = if is_required(name) { "Required. " } else { "" };
+        let about = member["description"].as_str().unwrap_or_default().replace('\n', " ");
+        writeln!(text, "| `{name}` | {needed}{about} |").unwrap();
+    }
+    text
+}
+
+/// The schema that a reference leads to.
+fn resolved<'d>(schema: &'d Value, openapi: &'d Value) -> &'d Value {
+    let name = schema["$ref"].as_str().and_then(|path| path.strip_prefix("#"));
+    name.and_then(|pointer| openapi.pointer(pointer)).unwrap_or(schema)
 }

@@ -19,8 +19,10 @@ pub(crate) struct Route {
     /// Query parameters and their descriptions.
     pub(crate) query: &'static [(&'static str, &'static str)],
     pub(crate) body: Option<Body>,
-    /// The status of a success, and the shape of its body.
-    pub(crate) answer: (u16, Option<Shape>),
+    /// The statuses of a success; the usual one first.
+    pub(crate) statuses: &'static [u16],
+    /// The shape of the body of a success.
+    pub(crate) answer: Option<Shape>,
     pub(crate) handle: fn(Ask) -> BoxFuture<'static, Answer>,
 }
 

@@ -55,7 +55,7 @@ fn object(_: &mut SchemaGenerator) -> Schema {
 
 macro_rules! routes {
     ($($verb:ident $path:literal $role:ident $summary:literal
-       [$query:expr] [$($body:tt)*] $status:literal [$($answer:tt)*] $handle:path;)+) => {
+       [$query:expr] [$($body:tt)*] $($status:literal)|+ [$($answer:tt)*] $handle:path;)+) => {
         /// Every route.
         pub(crate) const ROUTES: &[Route] = &[$(Route {
             method: Verb::$verb,
@@ -64,7 +64,8 @@ macro_rules! routes {
             summary: $summary,
             query: $query,
             body: routes!(@body $($body)*),
-            answer: ($status, routes!(@shape $($answer)*)),
+            statuses: &[$($status),+],
+            answer: routes!(@shape $($answer)*),
             handle: |ask| Box::pin($handle(ask)),
         },)+];
     };
@@ -167,7 +168,7 @@ routes! {
     Get "/api/v1/freeze" Viewer "Active freezes"
         [PAGE] [] 200 [List<FreezeItem>] freeze::list;
     Post "/api/v1/freeze" Admin "Freeze a grant, a server, a session, or everything; 200 with the same id if it is frozen already"
-        [&[]] [freeze::What] 201 [freeze::Made] freeze::create;
+        [&[]] [freeze::What] 201 | 200 [freeze::Made] freeze::create;
     Delete "/api/v1/freeze/{id}" Admin "End a freeze"
         [&[]] [] 204 [] freeze::end;
     Put "/api/v1/local" Admin "Switch local mode (calls without a token) on or off"

@@ -3,6 +3,7 @@
 //! Invariant: the token is never printed, and sent only to the address that was given or that the
 //! data folder names.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
@@ -15,6 +16,8 @@ use toolgate_edge::remote::Client;
 use crate::args::AdminArgs;
 use crate::data::{announced, client_of, find_data, read_token};
 
+/// The variable with the token of a person.
+const TOKEN: &str = "TOOLGATE_ADMIN_TOKEN";
 /// The largest response.
 const MAX_ANSWER: usize = 256 * 1024 * 1024;
 /// How long a response may take: a test of a server takes at most a minute.
@@ -24,6 +27,8 @@ const TIMEOUT: Duration = Duration::from_secs(90);
 pub(crate) struct AdminClient {
     base: String,
     token: String,
+    /// Where the token is from.
+    token_source: String,
     client: Client,
     runtime: tokio::runtime::Runtime,
 }
@@ -38,9 +43,9 @@ impl AdminClient {
                 .context("`serve.json` cannot be read")?,
         };
         let base = running(&line)?;
-        let token = match std::env::var("TOOLGATE_ADMIN_TOKEN") {
-            Ok(token) if !token.is_empty() => token,
-            _ => read_token(&folder()?)?,
+        let (token, token_source) = match std::env::var(TOKEN) {
+            Ok(token) if !token.is_empty() => (token, format!("the variable {TOKEN}")),
+            _ => of_folder(&folder()?)?,
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -52,7 +57,7 @@ impl AdminClient {
             let _inside = runtime.enter();
             client_of(&line)
         };
-        Ok(Self { base, token, client, runtime })
+        Ok(Self { base, token, token_source, client, runtime })
     }
 
     /// The address of the admin listener.
@@ -138,8 +143,24 @@ impl AdminClient {
         if response.status().is_success() {
             return Ok((response.status(), value));
         }
+        if response.status() == http::StatusCode::UNAUTHORIZED {
+            let Self { base, token_source, .. } = self;
+            bail!("the gateway at {base} does not accept the token from {token_source}");
+        }
         Err(refused(response.status(), &value))
     }
+}
+
+/// The token of the person `admin` in a data folder, and where it is.
+fn of_folder(folder: &Path) -> anyhow::Result<(String, String)> {
+    let file = folder.join("admin.token");
+    if !file.exists() {
+        bail!(
+            "there is no admin token in `{}`; set {TOKEN}, or name the data folder with --data",
+            file.display()
+        );
+    }
+    Ok((read_token(folder)?, format!("the file `{}`", file.display())))
 }
 
 /// The admin address of the running gateway.
@@ -158,25 +179,40 @@ fn refused(status: http::StatusCode, answer: &Value) -> anyhow::Error {
     };
     let message =
         part(error, "message").unwrap_or_else(|| format!("the gateway answered {status}"));
+    if status != http::StatusCode::UNPROCESSABLE_ENTITY {
+        return anyhow!(message);
+    }
     let problems = error.and_then(|error| error.get("problems")).and_then(Value::as_array);
-    let mut lines = vec![message];
-    for problem in problems.into_iter().flatten() {
+    let read = |problem: &Value| {
         let text = |name| part(Some(problem), name).unwrap_or_default();
         let number = |name| problem.get(name).and_then(Value::as_u64).unwrap_or_default();
-        let place = format!("{}:{}", number("line"), number("column"));
-        lines.push(format!("  {place}: {}: {}; {}", text("code"), text("message"), text("hint")));
-    }
-    let text = lines.join("\n");
-    if status == http::StatusCode::UNPROCESSABLE_ENTITY {
-        return NotValid(text).into();
-    }
-    anyhow!(text)
+        let (code, severity) = (text("code"), text("severity"));
+        let text = format!("{severity}[{code}]: {}; {}", text("message"), text("hint"));
+        (format!("{}:{}", number("line"), number("column")), text)
+    };
+    NotValid { message, problems: problems.into_iter().flatten().map(read).collect() }.into()
 }
 
 /// The gateway did not accept a document, and why.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct NotValid(String);
+#[error("{message}{}", self.lines(|place| format!("{place}: ")))]
+pub(crate) struct NotValid {
+    message: String,
+    /// Line and column in the document, and what is wrong.
+    problems: Vec<(String, String)>,
+}
+
+impl NotValid {
+    /// For a document that the user did not write, so that places mean nothing.
+    pub(crate) fn without_places(&self) -> String {
+        format!("{}{}", self.message, self.lines(|_| String::new()))
+    }
+
+    fn lines(&self, shown: impl Fn(&str) -> String) -> String {
+        let problems = self.problems.iter();
+        problems.map(|(place, text)| format!("\n  {}{text}", shown(place))).collect()
+    }
+}
 
 /// A segment of a path, percent-encoded.
 pub(crate) fn part(text: &str) -> String {
@@ -201,9 +237,11 @@ mod tests {
     #[test]
     fn refusals_list_all_problems() {
         let answer = serde_json::json!({"error": {"code": "unprocessable", "message": "not valid",
-            "problems": [{"line": 2, "column": 3, "code": "TG1", "message": "wrong\u{1b}", "hint": "fix it"}]}});
-        let text = refused(http::StatusCode::UNPROCESSABLE_ENTITY, &answer).to_string();
-        assert_eq!(text, "not valid\n  2:3: TG1: wrong\\u{1b}; fix it");
+            "problems": [{"line": 2, "column": 3, "code": "TG1", "severity": "error", "message": "wrong\u{1b}", "hint": "fix it"}]}});
+        let error = refused(http::StatusCode::UNPROCESSABLE_ENTITY, &answer);
+        assert_eq!(error.to_string(), "not valid\n  2:3: error[TG1]: wrong\\u{1b}; fix it");
+        let error = error.downcast::<NotValid>().unwrap();
+        assert_eq!(error.without_places(), "not valid\n  error[TG1]: wrong\\u{1b}; fix it");
         let text = refused(http::StatusCode::BAD_GATEWAY, &Value::Null).to_string();
         assert_eq!(text, "the gateway answered 502 Bad Gateway");
     }

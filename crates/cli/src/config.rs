@@ -21,7 +21,14 @@ pub(crate) fn run(args: &ConfigArgs) -> anyhow::Result<Done> {
         ConfigVerb::Check { file, config, output } => {
             let variable = std::env::var_os("TOOLGATE_CONFIG").filter(|file| !file.is_empty());
             let file = file.as_deref().or(config.as_deref()).or(variable.as_deref().map(Path::new));
-            check(file.unwrap_or(Path::new("toolgate.yaml")), *output)
+            let here = Path::new("toolgate.yaml");
+            if file.is_none() && !here.exists() {
+                anyhow::bail!(
+                    "there is no toolgate.yaml in this folder (`toolgate serve` needs none); \
+                     name the file to check: `toolgate config check FILE`"
+                );
+            }
+            check(file.unwrap_or(here), *output)
         }
         ConfigVerb::Schema => {
             print::out(&format!("{}\n", serde_json::to_string_pretty(&schema())?));

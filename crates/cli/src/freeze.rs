@@ -58,7 +58,14 @@ pub(crate) fn unfreeze(args: &UnfreezeArgs) -> anyhow::Result<Done> {
     let selected: Vec<&Value> =
         freezes.iter().filter(|freeze| is_selected(args, grant.as_deref(), freeze)).collect();
     if selected.is_empty() {
-        bail!("no such freeze exists; `toolgate freeze list` shows them");
+        let what = match (&args.id, &grant, &args.server, &args.session) {
+            (Some(id), ..) => format!("there is no freeze `{id}`"),
+            (_, Some(grant), ..) => format!("the grant `{grant}` is not frozen"),
+            (_, _, Some(server), _) => format!("the server `{server}` is not frozen"),
+            (_, _, _, Some(session)) => format!("the session `{session}` is not frozen"),
+            _ => "there is no freeze of everything".to_owned(),
+        };
+        bail!("{what}; `toolgate freeze list` shows what is frozen");
     }
     for freeze in selected {
         let id = text(freeze, "id").unwrap_or_default();

@@ -1,6 +1,7 @@
 //! `toolgate grant …`: the tokens of agents.
 
 use http::Method;
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use toolgate_control::visible;
 
@@ -35,7 +36,8 @@ pub(crate) fn run(args: &GrantArgs) -> anyhow::Result<Done> {
         GrantVerb::List(args) => {
             let mut items = AdminClient::new(&args.admin)?.list("/api/v1/grants")?;
             if args.output == ListOutput::Table {
-                items.iter_mut().for_each(add_state);
+                let now = Timestamp::now();
+                items.iter_mut().for_each(|item| for_people(item, now));
             }
             listing::list(args.output, &items, COLUMNS);
         }
@@ -112,7 +114,7 @@ fn update(args: &GrantUpdateArgs) -> anyhow::Result<()> {
     let client = AdminClient::new(&args.admin)?;
     let mut item = client.send(&Method::PATCH, &path, Some(&Value::Object(body)))?;
     if args.output == OneOutput::Table {
-        add_state(&mut item);
+        for_people(&mut item, Timestamp::now());
         print::done(&format!("changed the grant `{}`", args.id));
     }
     listing::one(args.output, &item);
@@ -180,18 +182,33 @@ fn reach(pairs: &[String]) -> Result<Value, Usage> {
     Ok(Value::Object(reach))
 }
 
-/// One word for what a grant can do now.
-fn add_state(item: &mut Value) {
+/// Adds one word for what a grant can do now, and writes its sessions as `--session` takes them.
+fn for_people(item: &mut Value, now: Timestamp) {
     let is_set = |name: &str| item.get(name).is_some_and(|value| !value.is_null());
     let frozen = item.get("frozen").and_then(Value::as_bool) == Some(true);
-    let state = match (is_set("revoked"), frozen) {
-        (true, _) => "revoked",
-        (false, true) => "frozen",
-        (false, false) => "active",
+    let expires = listing::text(item, "expires").and_then(|at| at.parse::<Timestamp>().ok());
+    let state = match (is_set("revoked"), expires.is_some_and(|at| at <= now), frozen) {
+        (true, ..) => "revoked",
+        (false, true, _) => "expired",
+        (false, false, true) => "frozen",
+        (false, false, false) => "active",
     };
+    let sessions = item.get("sessions").and_then(Value::as_object).map(pairs);
     if let Some(item) = item.as_object_mut() {
         item.insert("state".to_owned(), state.into());
+        if let Some(sessions) = sessions {
+            item.insert("sessions".to_owned(), sessions);
+        }
     }
+}
+
+/// Each key with each of its globs, as `KEY=GLOB`.
+fn pairs(reach: &Map<String, Value>) -> Value {
+    let of_key = |(key, globs): (&String, &Value)| -> Vec<Value> {
+        let globs = globs.as_array().map(Vec::as_slice).unwrap_or_default();
+        globs.iter().map(|glob| format!("{key}={}", listing::cell(glob)).into()).collect()
+    };
+    reach.iter().flat_map(of_key).collect()
 }
 
 #[cfg(test)]
@@ -212,14 +229,28 @@ mod tests {
 
     #[test]
     fn states() {
+        let now = "2026-11-19T00:00:00Z".parse().unwrap();
         for (item, expected) in [
             (json!({"revoked": null}), "active"),
+            (json!({"expires": "2026-11-20T00:00:00Z"}), "active"),
             (json!({"revoked": null, "frozen": true}), "frozen"),
+            (json!({"expires": "2026-11-19T00:00:00Z", "frozen": true}), "expired"),
             (json!({"revoked": "2026-01-01T00:00:00Z", "frozen": true}), "revoked"),
         ] {
             let mut item = item;
-            add_state(&mut item);
+            for_people(&mut item, now);
             assert_eq!(item["state"], expected);
         }
+    }
+
+    #[test]
+    fn sessions_are_shown_as_they_are_typed() {
+        let sessions = json!({"kind": ["server"], "infobase_name": ["trade_*", "bp"]});
+        let mut item = json!({ "sessions": sessions });
+        for_people(&mut item, Timestamp::UNIX_EPOCH);
+        assert_eq!(
+            item["sessions"],
+            json!(["infobase_name=trade_*", "infobase_name=bp", "kind=server"])
+        );
     }
 }

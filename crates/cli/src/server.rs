@@ -1,11 +1,11 @@
 //! `toolgate server …`: servers added at run time, in addition to those of the file.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use http::Method;
 use serde_json::{Map, Value, json};
 use toolgate_control::visible;
 
-use crate::admin_client::{AdminClient, part};
+use crate::admin_client::{AdminClient, NotValid, part};
 use crate::args::{
     HolderArgs, ListOutput, OneOutput, ServerAddArgs, ServerArgs, ServerVerb, ShownListArgs,
 };
@@ -30,7 +30,11 @@ pub(crate) fn run(args: &ServerArgs) -> anyhow::Result<Done> {
         ServerVerb::Add(args) => {
             let entry = entry(args)?;
             let client = AdminClient::new(&args.admin)?;
-            client.send(&Method::POST, "/api/v1/servers", Some(&entry))?;
+            let added = client.send(&Method::POST, "/api/v1/servers", Some(&entry));
+            added.map_err(|error| match error.downcast::<NotValid>() {
+                Ok(error) => anyhow!(error.without_places()),
+                Err(error) => error,
+            })?;
             let name = &args.name;
             print::done(&format!(
                 "added the server `{name}`; `toolgate server test {name}` connects to it"
@@ -102,6 +106,8 @@ fn report(name: &str, ok: bool, tested: &Value) -> String {
     let ms = tested.get("ms").and_then(Value::as_u64).unwrap_or_default();
     if !ok {
         let why = text(tested, "message").unwrap_or("no reason is known");
+        let known = format!("server `{name}` cannot be reached: ");
+        let why = why.strip_prefix(&known).unwrap_or(why);
         return visible(&format!("server `{name}` failed after {ms} ms: {why}\n"));
     }
     let tools =

@@ -51,7 +51,8 @@ pub(crate) fn said(fault: &Fault) -> String {
     for flaw in fault.problems() {
         let place =
             if flaw.line > 0 { format!("{}:{} ", flaw.line, flaw.column) } else { String::new() };
-        text = format!("{text}\n{place}{}", flaw.message);
+        let kind = if flaw.severity == "warning" { "warning: " } else { "" };
+        text = format!("{text}\n{place}{kind}{}", flaw.message);
     }
     text
 }

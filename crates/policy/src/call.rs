@@ -80,7 +80,7 @@ impl<'a> Call<'a> {
 
     /// Whether this is the built-in `my_permissions`, which is allowed unless the policy denies or
     /// hides it by name.
-    pub(crate) fn is_my_permissions(&self) -> bool {
+    pub fn is_my_permissions(&self) -> bool {
         self.server == "toolgate" && self.tool == "my_permissions"
     }
 

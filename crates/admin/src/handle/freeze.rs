@@ -12,7 +12,6 @@ use crate::fault::Fault;
 use crate::reply::{Answer, created, done, ok, page};
 use crate::suggest::unknown;
 
-/// The grant of calls without a token.
 /// All sessions, where a server is named.
 const SESSIONS: &str = "sessions";
 

@@ -223,8 +223,10 @@ pub(crate) enum ServerVerb {
 
 #[derive(Debug, clap::Args)]
 #[command(
+    override_usage = "toolgate server add [OPTIONS] <NAME> -- <COMMAND>...\n       toolgate server add [OPTIONS] <NAME> --url <URL>",
     after_help = "Examples:\n  toolgate server add files -- npx -y @modelcontextprotocol/server-filesystem .\n  toolgate server add tracker --url https://example.com/mcp --header X-Api-Key=env:TRACKER_KEY"
 )]
+#[group(id = "target", required = true, multiple = false, args = ["url", "command"])]
 pub(crate) struct ServerAddArgs {
     #[command(flatten)]
     pub(crate) admin: AdminArgs,
@@ -232,12 +234,7 @@ pub(crate) struct ServerAddArgs {
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
     /// Address of a streamable HTTP or legacy SSE server
-    #[arg(
-        long,
-        value_name = "URL",
-        conflicts_with = "command",
-        required_unless_present = "command"
-    )]
+    #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
     /// A header of every request; may be given several times
     #[arg(long = "header", value_name = "NAME=REFERENCE", requires = "url")]

@@ -216,6 +216,11 @@ impl<'a> ExplainedCall<'a> {
             lines.extend(explanation.message.lines().map(|line| format!("  {line}\n")));
         }
         let head = match (explanation.rules.is_empty(), explanation.effect) {
+            (true, Effect::Allow)
+                if Call::new(server, tool, self.class, "{}").is_my_permissions() =>
+            {
+                "no rule applies; this tool is allowed unless a policy denies or hides it by name"
+            }
             (true, Effect::Allow) => "no rule applies; `default: allow` lets it through",
             _ => "rules that took part",
         };
@@ -226,7 +231,7 @@ impl<'a> ExplainedCall<'a> {
             lines.push(format!("  {word:<6}{rule}{}{decides}\n", place(source, rule)));
         }
         if !limits.is_empty() {
-            lines.push("\nlimits that count it\n".into());
+            lines.push("\nlimits of this call\n".into());
             lines.extend_from_slice(limits);
         }
         toolgate_control::visible(&lines.concat())
@@ -236,7 +241,7 @@ impl<'a> ExplainedCall<'a> {
 fn line_of(limit: &LimitState) -> String {
     let LimitState { counter, max, window, .. } = limit;
     match limit.resets_at {
-        Some(at) => format!("  {counter}: {max} in a window ({window}), the next begins {at}\n"),
+        Some(at) => format!("  {counter}: {max} per {window}, resets at {at}\n"),
         None => format!("  {counter}: {max} in any {window}\n"),
     }
 }
@@ -244,7 +249,7 @@ fn line_of(limit: &LimitState) -> String {
 fn used_of(limit: &LimitState) -> String {
     let LimitState { counter, used, max, window, .. } = limit;
     match limit.resets_at {
-        Some(at) => format!("  {counter}: {used} of {max} used ({window}), the next begins {at}\n"),
+        Some(at) => format!("  {counter}: {used} of {max} per {window} used, resets at {at}\n"),
         None => format!("  {counter}: {used} of {max} used in the last {window}\n"),
     }
 }

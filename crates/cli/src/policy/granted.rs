@@ -23,6 +23,7 @@ use super::source::Source;
 use crate::admin_client::{AdminClient, part};
 use crate::args::ExplainArgs;
 use crate::data::{find_data, is_announced};
+use crate::suggest::nearest;
 
 /// An explanation, and the document it is of.
 pub(super) struct Granted {
@@ -79,7 +80,8 @@ impl GrantCall<'_> {
         let is_it = |item: &&Value| {
             ["id", "label"].iter().any(|key| text(item, key).as_deref() == Some(self.grant))
         };
-        let grant = grants.iter().find(is_it).ok_or_else(|| self.unknown())?;
+        let labels = || grants.iter().filter_map(|item| item.get("label")?.as_str());
+        let grant = grants.iter().find(is_it).ok_or_else(|| self.unknown(labels()))?;
         if text(grant, "revoked").is_some() {
             return Err(self.revoked());
         }
@@ -119,7 +121,11 @@ impl GrantCall<'_> {
     fn of_folder(&self, path: &Path) -> anyhow::Result<Granted> {
         let mut folder = Folder::read(path, self.args.config.as_deref())?;
         let known = offline::grant(&folder.file, &folder.snapshot, &folder.servers, self.grant);
-        let known = known?.ok_or_else(|| self.unknown())?;
+        let known = known?.ok_or_else(|| {
+            let of_file = folder.file.config.grants.iter().map(|grant| grant.label.as_str());
+            let kept = folder.snapshot.grants.iter().map(|grant| &*grant.label);
+            self.unknown(of_file.chain(kept))
+        })?;
         if known.revoked {
             return Err(self.revoked());
         }
@@ -163,7 +169,7 @@ impl GrantCall<'_> {
         self.args.at.unwrap_or_else(Timestamp::now)
     }
 
-    /// A grant without a policy may call nothing.
+    /// Without a policy every call is denied.
     fn without_policy(&self) -> Granted {
         let verdict = Verdict::no_policy(self.tool);
         let rule = verdict.rule.map(|rule| rule.to_string()).unwrap_or_default();
@@ -176,12 +182,16 @@ impl GrantCall<'_> {
         Granted { source, explanation, limits: Vec::new(), shadow: false, resolved }
     }
 
-    fn unknown(&self) -> anyhow::Error {
-        anyhow!("there is no grant `{}`; see `toolgate grant list`", self.grant)
+    fn unknown<'n>(&self, labels: impl IntoIterator<Item = &'n str>) -> anyhow::Error {
+        let hint = nearest(self.grant, labels).map_or_else(
+            || "see `toolgate grant list`".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        anyhow!("there is no grant `{}`; {hint}", self.grant)
     }
 
     fn revoked(&self) -> anyhow::Error {
-        anyhow!("the grant `{}` is revoked: no call of it is taken", self.grant)
+        anyhow!("the grant `{}` is revoked: every call of it is refused", self.grant)
     }
 }
 

@@ -128,8 +128,11 @@ fn print_applied(
         let part = |name| text(problem, name).unwrap_or_default();
         let at = |name| problem.get(name).and_then(Value::as_u64).unwrap_or_default();
         let (line, column) = (at("line"), at("column"));
-        let (code, message, hint) = (part("code"), part("message"), part("hint"));
-        print::err(&visible(&format!("{file}:{line}:{column}: {code}: {message}; {hint}\n")));
+        let (code, severity) = (part("code"), part("severity"));
+        let (message, hint) = (part("message"), part("hint"));
+        print::err(&visible(&format!(
+            "{file}:{line}:{column}: {severity}[{code}]: {message}\n  = hint: {hint}\n"
+        )));
     }
     let warnings = match problems.len() {
         0 => String::new(),

@@ -38,9 +38,12 @@ pub(super) fn find(facts: &Facts) -> Vec<String> {
 
 fn of_server(server: &Value) -> Option<String> {
     let (name, state) = (text(server, "name")?, text(server, "state")?);
-    let failed = ["failed", "backing_off", "backing off"].contains(&state);
-    let state = state.replace('_', " ");
-    failed.then(|| format!("server `{name}` is {state}; `toolgate server test {name}` shows why"))
+    let state = match state {
+        "failed" => "has failed",
+        "backing_off" => "has failed and is started again after a pause",
+        _ => return None,
+    };
+    Some(format!("server `{name}` {state}; `toolgate server test {name}` shows why"))
 }
 
 fn of_session(session: &Value) -> Option<String> {

@@ -75,8 +75,7 @@ fn listeners(status: &Value) -> Vec<String> {
 }
 
 fn servers(facts: &Facts) -> Vec<String> {
-    let widest = facts.servers.iter().filter_map(|server| text(server, "name"));
-    let width = widest.map(|name| name.chars().count()).max().unwrap_or(0);
+    let width = widest(&facts.servers);
     let line = |server: &Value| {
         let name = text(server, "name").unwrap_or("?");
         let tools = server.get("tools").and_then(Value::as_u64);
@@ -90,6 +89,12 @@ fn servers(facts: &Facts) -> Vec<String> {
         format!("{name:<width$}  {}{tools}{error}", state.unwrap_or_default())
     };
     or_none(facts.servers.iter().map(line).collect(), "none")
+}
+
+/// The width of the longest name.
+fn widest(items: &[Value]) -> usize {
+    let names = items.iter().filter_map(|item| text(item, "name"));
+    names.map(|name| name.chars().count()).max().unwrap_or(0)
 }
 
 fn sessions(facts: &Facts) -> String {
@@ -117,6 +122,7 @@ fn grants(facts: &Facts) -> String {
 }
 
 fn policies(facts: &Facts) -> Vec<String> {
+    let width = widest(&facts.policies);
     let line = |policy: &Value| {
         let name = text(policy, "name").unwrap_or("?");
         let hash: Option<String> =
@@ -125,7 +131,7 @@ fn policies(facts: &Facts) -> Vec<String> {
         let source = text(policy, "source").unwrap_or("?");
         let version = policy.get("version").and_then(Value::as_u64);
         let version = version.map(|version| format!(" version {version}")).unwrap_or_default();
-        format!("{name}  {state}  ({source}{version})")
+        format!("{name:<width$}  {state}  ({source}{version})")
     };
     or_none(facts.policies.iter().map(line).collect(), "none")
 }
@@ -207,6 +213,7 @@ mod tests {
             ],
             policies: vec![
                 json!({"name": "p", "hash": "0123456789abcdef", "source": "store", "version": 3}),
+                json!({"name": "recommended", "hash": "fedcba9876543210", "source": "built-in"}),
             ],
         };
         let expected = "\
@@ -219,13 +226,14 @@ servers     files  ready, 13 tools
             slow   failed, frozen, not listed yet; last error: exited with\\u{1b} code 1
 sessions    1 active, 0 disconnected, 0 not registered
 grants      1 active, 1 revoked; 2 agent sessions
-policies    p  0123456789ab  (store version 3)
+policies    p            0123456789ab  (store version 3)
+            recommended  fedcba987654  (built-in)
 freezes     server `slow` since 2026-11-18T05:00:00Z by duty: looping
 audit       1234 rows, checkpoint at row 1200, 1 call in flight, durability process
 reload      failed at 2026-11-18T04:00:00Z: toolgate.yaml:3:1: no
 attention   server `slow` is frozen; `toolgate unfreeze f-1` ends it
             the last reload failed, so the previous configuration is active; `toolgate config check` shows why
-            server `slow` is failed; `toolgate server test slow` shows why
+            server `slow` has failed; `toolgate server test slow` shows why
 ";
         assert_eq!(render(&facts), expected);
     }

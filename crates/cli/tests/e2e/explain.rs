@@ -99,7 +99,7 @@ fn a_grant_is_explained_with_what_it_has_used() {
     let agent = Agent::open_with(&gate, "files", TOKENS[0].1);
     agent.call("echo", &json!({}));
     let (_, text, _) = explain(&gate.home, "team", &["files__echo"]);
-    assert!(text.contains("echo_rate: 1 of 2 used (30d), the next begins "), "{text}");
+    assert!(text.contains("echo_rate: 1 of 2 per 30d used, resets at "), "{text}");
     assert!(text.contains("`echo` on `files` (class other) is allowed"), "{text}");
     agent.call("echo", &json!({}));
     check(&gate.home, spent);
