@@ -47,6 +47,16 @@ fn yes(key: &str) -> String {
     format!(r#"{{"{key}":{{"action":"accept","content":{{"n":1.0}}}},"other":7}}"#)
 }
 
+fn with_token(request: &str, token: &str) -> String {
+    request.replace(r#""_meta":{"#, &format!(r#""_meta":{{"progressToken":{token},"#))
+}
+
+fn progress(token: &str, n: u8) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{n}}}}}"#
+    )
+}
+
 /// A call that waits for its client.
 async fn parked(client: &Client<'_>, peer: &mut Peer) -> (Line, Sent, String, String) {
     let mut reply = client.ask(&call());
@@ -91,6 +101,38 @@ async fn a_question_ends_the_request_and_the_next_one_goes_on_with_the_call() {
         assert!(rows.iter().all(|row| row.draft.call_id == rows[0].draft.call_id));
         let again = client.ask(&call()).answer().await;
         assert!(again.contains("rate_limited"), "it was counted once: {again}");
+    }
+}
+
+/// A client matches progress by the token of the request that it waits for.
+#[tokio::test(start_paused = true)]
+async fn progress_carries_the_token_of_the_newest_round() {
+    for kind in [Kind::Child, Kind::Http] {
+        let (harness, mut peer) = Harness::one(kind);
+        let client = able(&harness);
+        let mut reply = client.ask(&with_token(&call(), "\"first\""));
+        let mut line = peer.line().await;
+        let sent = line.next().await;
+        let ours = sent.part(&["params", "_meta", "progressToken"]).unwrap();
+        sent.say(&progress(ours, 1));
+        assert_eq!(reply.message().await, progress("\"first\"", 1));
+        sent.say(ASKS);
+        let (key, state) = asked(&reply.message().await);
+        let mut reply = client.ask(&with_token(&retry("2", CALL, &yes(&key), &state), "7"));
+        line.next().await;
+        sent.say(&progress(ours, 2));
+        assert_eq!(reply.message().await, progress("7", 2));
+        sent.say(&ASKS.replace("\"q\"", "8"));
+        let (key, state) = asked(&reply.message().await);
+        // This round wants no progress.
+        let reply = client.ask(&retry("3", CALL, &yes(&key), &state));
+        line.next().await;
+        sent.say(&progress(ours, 3));
+        sent.answer(r#"{"content":[]}"#);
+        assert_eq!(
+            reply.answer().await,
+            r#"{"jsonrpc":"2.0","id":3,"result":{"resultType":"complete","content":[]}}"#
+        );
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toolgate_audit::Outcome;
 
-use super::{CALL, DISCOVERED, called, modern, state_in};
+use super::{CALL, DISCOVERED, called, meta, modern, state_in};
 use crate::client::{Client, ask, ask_as};
 use crate::script::Kind;
 
@@ -79,6 +79,35 @@ async fn a_question_passes_between_equals_under_a_state_of_ours() {
         let outcomes: Vec<_> = rows.iter().map(|row| row.draft.outcome).collect();
         assert_eq!(outcomes, [None, Some(Outcome::InputRequired), Some(Outcome::Ok)]);
         assert!(rows.iter().all(|row| row.draft.call_id == rows[0].draft.call_id));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn progress_of_a_further_round_carries_its_token() {
+    for kind in [Kind::Child, Kind::Http] {
+        let (harness, mut peer) = modern(kind);
+        let client = Client::of_files(&harness);
+        let ask = |id: &str, more: &str, token: &str| {
+            let plain = ask_as(id, "tools/call", &format!("{CALL}{more}"));
+            plain.replace(r#""_meta":{"#, &format!(r#""_meta":{{"progressToken":{token},"#))
+        };
+        let mut reply = client.ask(&ask("1", "", "\"first\""));
+        let mut line = peer.line().await;
+        let sent = called(&mut line).await;
+        sent.answer(r#"{"resultType":"input_required","inputRequests":{}}"#);
+        let state = state_in(&reply.message().await);
+        let more = format!(r#","requestState":"{state}""#);
+        let mut reply = client.ask(&ask("2", &more, "7"));
+        let again = line.next().await;
+        let progress = |token: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#
+            )
+        };
+        again.say(&progress(meta(&again, "progressToken").unwrap()));
+        assert_eq!(reply.message().await, progress("7"));
+        again.answer(r#"{"resultType":"complete","content":[]}"#);
+        assert!(reply.message().await.contains(r#""resultType":"complete""#));
     }
 }
 
