@@ -117,11 +117,24 @@ fn row(failure: AuthFailure, count: Option<u64>, now: Timestamp) -> Draft {
     // Rows about sessions use their own code.
     let code = if of_sessions && reason.ends_with("token") { "token_refused" } else { reason };
     row.error_code = Some(code.into());
-    let what = if code == reason { "refused" } else { code };
-    row.message = Some(format!("{what}: {reason} from {whence}").into());
+    let what = words(reason);
+    row.message =
+        Some(format!("refused on the listener `{listener}`: {what}, from {whence}").into());
     row.client = from.map(Into::into);
     row.count = count;
     row
+}
+
+/// The reason in words.
+fn words(reason: &'static str) -> &'static str {
+    match reason {
+        "no_token" => "no token",
+        "bad_token" => "unknown token",
+        "role" => "missing role",
+        "host" => "foreign Host",
+        "origin" => "foreign Origin",
+        other => other,
+    }
 }
 
 #[cfg(test)]
@@ -184,6 +197,10 @@ mod tests {
         let failure = AuthFailure { listener: "sessions", reason: "no_token", peer: None };
         let row = AuthFailureCounter::default().refused(failure, at(1)).unwrap();
         assert_eq!((row.kind, row.server.as_deref()), (RowKind::Session, Some("sessions")));
-        assert_eq!(row.message.as_deref(), Some("token_refused: no_token from several addresses"));
+        assert_eq!(row.error_code.as_deref(), Some("token_refused"));
+        assert_eq!(
+            row.message.as_deref(),
+            Some("refused on the listener `sessions`: no token, from several addresses")
+        );
     }
 }

@@ -29,7 +29,15 @@ fn count(gate: &Gate, listener: &str, reason: &str) -> u64 {
 
 fn rows(gate: &Gate, listener: &str, reason: &str) -> Vec<Value> {
     let rows = Api::admin(gate).get("audit?limit=1000");
-    let printed = format!(": {reason} from ");
+    let words = match reason {
+        "no_token" => "no token",
+        "bad_token" => "unknown token",
+        "role" => "missing role",
+        "host" => "foreign Host",
+        "origin" => "foreign Origin",
+        other => panic!("{other}"),
+    };
+    let printed = format!(": {words}, from ");
     let of = |row: &&Value| {
         row["via"] == listener && row["message"].as_str().unwrap_or_default().contains(&printed)
     };

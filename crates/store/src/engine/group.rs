@@ -296,6 +296,7 @@ impl<'a> Group<'a> {
         let mut row = Draft::new(RowKind::Outcome, completion.time);
         row.call_id = intent.call_id;
         row.grant.clone_from(&intent.grant);
+        row.person.clone_from(&intent.person);
         row.server.clone_from(&intent.server);
         row.session_id.clone_from(&intent.session_id);
         row.tool.clone_from(&intent.tool);
