@@ -64,17 +64,16 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         None => None,
     };
     let answer = object([("description", Some("Done".into())), ("content", content)]);
-    let mut responses = json!({ "default": { "$ref": "#/components/responses/Error" } });
-    for status in route.statuses {
-        responses[status.to_string()] = answer.clone();
-    }
+    let error = ("default".to_owned(), json!({ "$ref": "#/components/responses/Error" }));
+    let successes = route.statuses.iter().map(|status| (status.to_string(), answer.clone()));
+    let responses: Map<String, Value> = successes.chain([error]).collect();
     let needs = format!("Requires the role `{}`.", route.role.as_str());
     object([
         ("summary", Some(route.summary.into())),
         ("description", Some(needs.into())),
         ("parameters", (!parameters.is_empty()).then(|| parameters.into())),
         ("requestBody", route.body.as_ref().map(|body| request_body(body, generator))),
-        ("responses", Some(responses)),
+        ("responses", Some(responses.into())),
     ])
 }
 

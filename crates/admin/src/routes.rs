@@ -86,7 +86,7 @@ routes! {
     Get "/api/v1/servers" Viewer "Servers"
         [PAGE] [] 200 [List<Listed<ServerItem>>] servers::list;
     Post "/api/v1/servers" Admin "Add a server: a name and an entry as in `servers` of toolgate.yaml"
-        [&[]] [any] 201 [ServerItem] servers::add;
+        [&[]] [any] 201 [servers::Added] servers::add;
     Post "/api/v1/look" Admin "Start a server that is not added yet, list its tools with their risk, and end it"
         [&[]] [any] 200 [servers::Looked] servers::look;
     Delete "/api/v1/servers/{name}" Admin "Remove a server that was added"

@@ -31,10 +31,11 @@ pub(crate) fn run(args: &ServerArgs) -> anyhow::Result<Done> {
             let entry = entry(args)?;
             let client = AdminClient::new(&args.admin)?;
             let added = client.send(&Method::POST, "/api/v1/servers", Some(&entry));
-            added.map_err(|error| match error.downcast::<NotValid>() {
+            let added = added.map_err(|error| match error.downcast::<NotValid>() {
                 Ok(error) => anyhow!(error.without_places()),
                 Err(error) => error,
             })?;
+            print::err(&warnings(&added));
             let name = &args.name;
             print::done(&format!(
                 "added the server `{name}`; `toolgate server test {name}` connects to it"
@@ -52,6 +53,17 @@ pub(crate) fn run(args: &ServerArgs) -> anyhow::Result<Done> {
         ServerVerb::Test(args) => return test(args),
     }
     Ok(Done::Ok)
+}
+
+/// The warnings about the entry of a server, one line each.
+fn warnings(added: &Value) -> String {
+    let problems = added.get("problems").and_then(Value::as_array);
+    let line = |problem: &Value| {
+        let part = |name| text(problem, name).unwrap_or_default();
+        let (severity, code) = (part("severity"), part("code"));
+        visible(&format!("{severity}[{code}]: {}; {}\n", part("message"), part("hint")))
+    };
+    problems.into_iter().flatten().map(line).collect()
 }
 
 fn list(args: &ShownListArgs) -> anyhow::Result<()> {

@@ -36,18 +36,23 @@ impl AddedServers {
         Self { file: data.join("server"), warned: Mutex::default() }
     }
 
-    /// Everything that is wrong with an entry (a JSON object) for a server of this name.
-    pub fn check(&self, name: &str, entry: &str) -> Result<(), Vec<Finding>> {
-        self.checked(name, entry).map(drop)
+    /// Everything that is wrong with an entry (a JSON object) for a server of this name; warnings if
+    /// it can be used.
+    pub fn check(&self, name: &str, entry: &str) -> Result<Vec<Finding>, Vec<Finding>> {
+        self.checked(name, entry).map(|(_, warnings)| warnings)
     }
 
-    /// The server of an entry, if nothing is wrong with it.
-    pub(crate) fn checked(&self, name: &str, entry: &str) -> Result<ServerConfig, Vec<Finding>> {
-        let parsed = self.parse(name, entry);
-        let parsed = parsed
-            .map_err(|problems| problems.iter().map(Finding::of_config).collect::<Vec<_>>())?;
-        let findings: Vec<Finding> = literal_secrets(entry).iter().map(|it| literal(it)).collect();
-        if findings.is_empty() { Ok(parsed) } else { Err(findings) }
+    /// The server of an entry and warnings, if the entry can be used.
+    pub(crate) fn checked(
+        &self,
+        name: &str,
+        entry: &str,
+    ) -> Result<(ServerConfig, Vec<Finding>), Vec<Finding>> {
+        let findings =
+            |problems: &[Problem]| problems.iter().map(Finding::of_config).collect::<Vec<_>>();
+        let (parsed, warnings) = self.parse(name, entry).map_err(|problems| findings(&problems))?;
+        let literals: Vec<Finding> = literal_secrets(entry).iter().map(|it| literal(it)).collect();
+        if literals.is_empty() { Ok((parsed, findings(&warnings))) } else { Err(literals) }
     }
 
     /// The entries that can be used; the others are logged.
@@ -55,7 +60,7 @@ impl AddedServers {
         let mut servers = Vec::new();
         for kept in kept {
             match self.parse(&kept.key, &kept.json) {
-                Ok(server) => {
+                Ok((server, _)) => {
                     self.warn(&kept.key, &kept.json);
                     servers.push(server);
                 }
@@ -81,11 +86,13 @@ impl AddedServers {
         }
     }
 
-    fn parse(&self, name: &str, entry: &str) -> Result<ServerConfig, Vec<Problem>> {
+    /// The server of an entry, and warnings.
+    fn parse(&self, name: &str, entry: &str) -> Result<(ServerConfig, Vec<Problem>), Vec<Problem>> {
         let name = serde_json::Value::from(name);
         let text = format!("{{\"version\":1,\"servers\":{{{name}:{entry}}}}}");
-        let config = Config::parse(&text, &self.file, &ThisProcess)?.config;
-        config.servers.into_iter().next().ok_or_else(Vec::new)
+        let loaded = Config::parse(&text, &self.file, &ThisProcess)?;
+        let server = loaded.config.servers.into_iter().next().ok_or_else(Vec::new)?;
+        Ok((server, loaded.warnings))
     }
 }
 
@@ -156,6 +163,14 @@ mod tests {
         let [finding] = findings.as_slice() else { panic!("{findings:?}") };
         assert_eq!(finding.code, LITERAL_SECRET);
         assert!(finding.message.starts_with("`env.API_KEY`"), "{finding:?}");
-        assert_eq!(entries.check("s", r#"{"url":"http://127.0.0.1:3/"}"#), Ok(()));
+        assert_eq!(entries.check("s", r#"{"url":"http://127.0.0.1:3/"}"#), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn warnings_do_not_prevent_the_use_of_an_entry() {
+        let entries = AddedServers::new(Path::new("/data"));
+        let warnings = entries.check("s", r#"{"command":"npx -y some-server"}"#).unwrap();
+        let codes: Vec<&str> = warnings.iter().map(|warning| &*warning.code).collect();
+        assert_eq!(codes, ["TG1020"]);
     }
 }

@@ -67,6 +67,16 @@ struct Offered {
     hidden: usize,
 }
 
+/// A server that was added, with the warnings of its entry.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "AddedServer")]
+pub(crate) struct Added {
+    #[serde(flatten)]
+    item: ServerItem,
+    /// Warnings about the entry.
+    problems: Vec<Flaw>,
+}
+
 pub(crate) async fn list(ask: Ask) -> Answer {
     let known = ask.admin.gateway().known_servers();
     let mut items = ask.admin.view().servers.clone();
@@ -107,13 +117,15 @@ pub(crate) async fn add(ask: Ask) -> Answer {
         return Err(Fault::conflict(format!("there is a server `{name}` already")));
     }
     let entry = Value::Object(entry).to_string();
-    ask.admin.given.control.added_servers().check(&name, &entry).map_err(|it| wrong(&it))?;
+    let checked = ask.admin.given.control.added_servers().check(&name, &entry);
+    let warnings = checked.map_err(|findings| wrong(&findings))?;
     let mut row = ask.row(&format!("added the server `{name}`"));
     row.server = Some(name.as_str().into());
     let key = name.as_str().into();
     let kept = Document { space: SERVERS.into(), key, json: entry.as_str().into() };
     ask.change(Change::PutDocument(kept), row).await?;
-    created(find(&ask.admin.view(), &name)?)
+    let item = find(&ask.admin.view(), &name)?.clone();
+    created(&Added { item, problems: warnings.iter().map(Flaw::of).collect() })
 }
 
 /// Everything that is wrong with an entry.

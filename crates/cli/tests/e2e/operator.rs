@@ -139,6 +139,10 @@ fn an_admin_calls_with_the_rights_of_a_grant() {
     for row in &intents {
         assert_eq!([&row["grant"], &row["person"], &row["via"]], ["desk", "admin", "cli"], "{row}");
     }
+    eventually("the ends name the person too", || {
+        let ends = rows(&gate, &["--kind", "outcome", "--person", "admin"]);
+        (ends.len() == 2).then_some(())
+    });
     let admin = rows(&gate, &["--kind", "admin", "--person", "admin"]);
     assert!(admin[0]["message"].as_str().unwrap().contains("rights of the grant `desk`"));
 
@@ -259,6 +263,9 @@ fn servers_are_confirmed_and_their_test_is_one_sentence() {
     let (out, err) = ok(&gate, &["server", "add", "dead", "--url", "http://127.0.0.1:1/mcp"]);
     assert_eq!(out, "");
     assert!(err.starts_with("added the server `dead`; `toolgate server test dead`"), "{err}");
+    let (_, err) = ok(&gate, &["server", "add", "absent", "--", "no-such-program"]);
+    let warned = "warning[TG1020]: the program `no-such-program` is not found; install it";
+    assert!(err.starts_with(warned) && err.contains("added the server `absent`"), "{err}");
     let (code, out, err) = text(&gate.home.run(&["server", "test", "dead"]));
     assert_eq!((code, err.as_str()), (Some(1), "connecting to server `dead` ...\n"));
     assert!(out.starts_with("server `dead` failed after "), "{out}");

@@ -43,7 +43,8 @@ impl Control {
 impl Control {
     /// The server of an entry that is not added yet, with a process of its own.
     pub async fn unadded_server(&self, name: &str, entry: &str) -> Result<Arc<Server>, NotUsable> {
-        let mut config = self.added_servers().checked(name, entry).map_err(NotUsable::Entry)?;
+        let (mut config, _) =
+            self.added_servers().checked(name, entry).map_err(NotUsable::Entry)?;
         if let Transport::Stdio(stdio) = &mut config.transport {
             stdio.shared = false;
         }
