@@ -138,6 +138,8 @@ mod secrets;
 mod sessions;
 #[path = "e2e/side_doors.rs"]
 mod side_doors;
+#[path = "e2e/slips.rs"]
+mod slips;
 #[path = "e2e/start.rs"]
 mod start;
 #[path = "e2e/stop.rs"]

@@ -75,7 +75,7 @@ fn row(difference: &Value) -> Value {
         texts.collect::<Vec<_>>().join(", ")
     };
     json!({
-        "grant": of("grant"),
+        "grant": text(difference, "grant").filter(|label| !label.is_empty()),
         "tool": format!("{}/{}", of("server"), of("tool")),
         "before": outlook("before"),
         "after": outlook("after"),

@@ -5,7 +5,7 @@ use toolgate_control::visible;
 
 use super::{Facts, attention};
 use crate::freeze;
-use crate::listing::text;
+use crate::listing::{cell, text};
 
 /// The width of the first column.
 const HEAD: usize = 11;
@@ -139,7 +139,7 @@ fn policies(facts: &Facts) -> Vec<String> {
 fn freezes(status: &Value) -> Vec<String> {
     let freezes = status.get("freezes").and_then(Value::as_array).map(Vec::as_slice);
     let line = |item: &Value| {
-        let since = text(item, "created").unwrap_or("?");
+        let since = cell(item.get("created").unwrap_or(&Value::Null));
         let by = text(item, "person").map(|person| format!(" by {person}")).unwrap_or_default();
         let why = text(item, "reason").map(|reason| format!(": {reason}")).unwrap_or_default();
         format!("{} since {since}{by}{why}", freeze::target(item))
@@ -166,7 +166,7 @@ fn reload(status: &Value) -> String {
     let Some(last) = status.get("reload").filter(|last| !last.is_null()) else {
         return "no reload since the start".to_owned();
     };
-    let at = text(last, "time").unwrap_or("?");
+    let at = cell(last.get("time").unwrap_or(&Value::Null));
     match text(last, "error") {
         // The place and the message; `config check` shows the line itself.
         Some(error) => format!("failed at {at}: {}", error.lines().next().unwrap_or_default()),
@@ -197,7 +197,7 @@ mod tests {
                 "mcp": "http://127.0.0.1:4001", "sessions": null, "admin": "http://127.0.0.1:4002",
                 "agent_sessions": 2, "durability": "process",
                 "audit": {"rows": 1234, "checkpoint": 1200, "open_calls": 1},
-                "freezes": [{"id": "f-1", "server": "slow", "created": "2026-11-18T05:00:00Z",
+                "freezes": [{"id": "f-1", "server": "slow", "created": "2026-11-18T05:00:00.125Z",
                              "person": "duty", "reason": "looping"}],
                 "reload": {"time": "2026-11-18T04:00:00Z", "error": "toolgate.yaml:3:1: no\n 3 | x\n"},
             }),
