@@ -14,6 +14,7 @@ mod conformance;
 mod console;
 mod fuzz;
 mod gate;
+mod monitoring;
 mod mutants;
 mod peers;
 mod process;
@@ -48,6 +49,7 @@ usage: cargo xtask <verb>
                       the console in a real browser, all scenarios or those named; after
                       `test --only peers` and `test --only build`; `--debug`: the debug binary
   scan                `toolgate scan` of the real servers; after the same
+  monitoring          the alert rules under Prometheus, on a gateway (the debug binary)
   screenshots         every page of the console to docs/screenshots, with the debug binary
   mutants [all | NAME…]
                       tests fail on planted mistakes: a tenth of them by day, all or those named
@@ -90,6 +92,7 @@ fn run(words: &[&str]) -> Result<()> {
         ["screenshots"] => console::screenshots(),
         ["console", rest @ ..] => console::run(rest),
         ["scan"] => real::scan(),
+        ["monitoring"] => monitoring::run(),
         ["mutants", rest @ ..] => mutants::run(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["soak", rest @ ..] => soak::run(rest),

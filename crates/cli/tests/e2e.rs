@@ -29,6 +29,8 @@ mod peer;
 mod program;
 #[path = "e2e/recorder.rs"]
 mod recorder;
+#[path = "e2e/recording.rs"]
+mod recording;
 #[path = "e2e/sessionless.rs"]
 mod sessionless;
 #[path = "../src/args/shell.rs"]
@@ -96,6 +98,8 @@ mod listeners;
 mod local;
 #[path = "e2e/modern.rs"]
 mod modern;
+#[path = "e2e/monitoring.rs"]
+mod monitoring;
 #[path = "e2e/once.rs"]
 mod once;
 #[path = "e2e/openings.rs"]

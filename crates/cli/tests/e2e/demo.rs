@@ -5,6 +5,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::gate::{Home, Log, eventually};
+use crate::recording;
 
 const STEPS: [&str; 9] = [
     "an allowed call",
@@ -30,6 +31,7 @@ fn every_control_fires_and_nothing_is_left() {
     for step in STEPS {
         assert!(text.contains(step), "{step}: {text}");
     }
+    recording::check("demo", "toolgate demo", &text);
     assert_eq!(std::fs::read_dir(&temp).unwrap().count(), 0, "its folder is removed");
     assert!(!home.path(".local/share/toolgate").exists(), "the user's own folder is not used");
 }
