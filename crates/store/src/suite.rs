@@ -35,8 +35,8 @@ pub use approvals::{
     a_denial_lasts_until_it_expires, an_approval_admits_one_call,
     answers_are_of_different_valid_people, approvals_are_listed, approvals_meet_clock_steps,
     concurrent_redeemers_get_one_call, expiry_denies, limits_and_repeats_meet_approvals,
-    lists_of_large_arguments_end_early, pending_approvals_of_a_grant_are_bounded,
-    standing_exceptions_are_setup,
+    lists_of_large_arguments_end_early, notices_of_grants_take_turns,
+    pending_approvals_of_a_grant_are_bounded, standing_exceptions_are_setup,
 };
 pub use calls::{POLICY, TestAgent, at};
 pub use counters::{
@@ -99,7 +99,8 @@ macro_rules! conformance {
             an_approval_admits_one_call, a_denial_lasts_until_it_expires, approvals_meet_clock_steps, expiry_denies,
             answers_are_of_different_valid_people, limits_and_repeats_meet_approvals,
             concurrent_redeemers_get_one_call, approvals_are_listed,
-            lists_of_large_arguments_end_early, pending_approvals_of_a_grant_are_bounded,
+            lists_of_large_arguments_end_early, notices_of_grants_take_turns,
+            pending_approvals_of_a_grant_are_bounded,
             standing_exceptions_are_setup,
             reopening_keeps_everything, random_calls_match_the_model,
         }

@@ -106,11 +106,20 @@ impl Approvals {
 
     pub(super) fn deliveries(&self, now: Timestamp, limit: usize) -> Vec<DueNotice> {
         let due = self.notices.iter().filter(|(_, (_, at))| *at <= now);
-        let due = due.filter_map(|(id, (attempts, _))| {
-            let approval = self.all.get(id)?.clone();
-            Some(DueNotice { approval, attempts: *attempts })
+        let mut due: Vec<_> = due.map(|(id, (attempts, at))| (*at, id, *attempts)).collect();
+        due.sort_unstable();
+        // The grants take turns.
+        let mut turns: HashMap<&str, usize> = HashMap::new();
+        let pending = due.into_iter().filter_map(|(_, id, attempts)| {
+            let approval = self.all.get(id)?;
+            let is_pending = approval.state == ApprovalState::Pending;
+            let turn = turns.entry(&approval.call.grant).or_default();
+            *turn += usize::from(is_pending);
+            is_pending.then(|| (*turn, DueNotice { approval: approval.clone(), attempts }))
         });
-        due.filter(|one| one.approval.state == ApprovalState::Pending).take(limit).collect()
+        let mut pending: Vec<(usize, DueNotice)> = pending.collect();
+        pending.sort_by_key(|(turn, _)| *turn);
+        pending.into_iter().take(limit).map(|(_, notice)| notice).collect()
     }
 
     /// Times move with an accepted clock.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use toolgate_audit::{Draft, Effect, Outcome, RowKind};
 use toolgate_policy::{ApprovalState, Question};
 
@@ -325,6 +326,25 @@ pub fn approvals_are_listed(fixture: &dyn StoreFixture) {
     assert_eq!(due(100).len(), unique.len() - 3);
     assert!(due(200).contains(&later));
     assert_whole(&*store);
+}
+
+/// One grant with many pending approvals does not delay the notices of another.
+pub fn notices_of_grants_take_turns(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
+    let (many, one) = (TestAgent::new(&store, "many"), TestAgent::new(&store, "one"));
+    for now in 1..=5 {
+        let outcome = many.ask("ask", &format!(r#"{{"n":{now}}}"#), at(now)).unwrap();
+        assert!(matches!(outcome, AdmitOutcome::Held(..)), "{outcome:?}");
+    }
+    let last = held(&one, "ask", 6);
+    let due = |limit| -> Vec<(Arc<str>, Timestamp)> {
+        let due = wait(store.due_deliveries(at(7), limit)).unwrap();
+        due.into_iter().map(|it| (it.approval.call.grant, it.approval.created)).collect()
+    };
+    let first: [(Arc<str>, Timestamp); 3] =
+        [("many".into(), at(1)), ("one".into(), last.created), ("many".into(), at(2))];
+    assert_eq!(due(3), first);
+    assert_eq!(due(100).len(), 6);
 }
 
 fn deliveries(store: &dyn Store, now: i64) -> Vec<StoredApproval> {
