@@ -28,8 +28,9 @@ pub struct Flaw {
     pub column: usize,
     /// A stable code.
     pub code: String,
-    /// `error` or `warning`.
-    pub severity: &'static str,
+    /// `warning` if it does not prevent the use of the document; absent for errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub severity: Option<&'static str>,
     /// What is wrong.
     pub message: String,
     /// What to do.
@@ -176,7 +177,7 @@ impl Flaw {
             line: finding.line,
             column: finding.column,
             code: finding.code.clone().into_owned(),
-            severity: if finding.is_error() { "error" } else { "warning" },
+            severity: (!finding.is_error()).then_some("warning"),
             message: finding.message.clone(),
             hint: finding.hint.clone(),
         }

@@ -186,7 +186,8 @@ fn refused(status: http::StatusCode, answer: &Value) -> anyhow::Error {
     let read = |problem: &Value| {
         let text = |name| part(Some(problem), name).unwrap_or_default();
         let number = |name| problem.get(name).and_then(Value::as_u64).unwrap_or_default();
-        let (code, severity) = (text("code"), text("severity"));
+        let code = text("code");
+        let severity = part(Some(problem), "severity").unwrap_or_else(|| "error".to_owned());
         let text = format!("{severity}[{code}]: {}; {}", text("message"), text("hint"));
         (format!("{}:{}", number("line"), number("column")), text)
     };
@@ -209,8 +210,9 @@ impl NotValid {
     }
 
     fn lines(&self, shown: impl Fn(&str) -> String) -> String {
-        let problems = self.problems.iter();
-        problems.map(|(place, text)| format!("\n  {}{text}", shown(place))).collect()
+        let line = |(place, text): &(String, String)| format!("\n  {}{text}", shown(place));
+        let lines: Vec<String> = self.problems.iter().map(line).collect();
+        lines.concat()
     }
 }
 
@@ -237,7 +239,7 @@ mod tests {
     #[test]
     fn refusals_list_all_problems() {
         let answer = serde_json::json!({"error": {"code": "unprocessable", "message": "not valid",
-            "problems": [{"line": 2, "column": 3, "code": "TG1", "severity": "error", "message": "wrong\u{1b}", "hint": "fix it"}]}});
+            "problems": [{"line": 2, "column": 3, "code": "TG1", "message": "wrong\u{1b}", "hint": "fix it"}]}});
         let error = refused(http::StatusCode::UNPROCESSABLE_ENTITY, &answer);
         assert_eq!(error.to_string(), "not valid\n  2:3: error[TG1]: wrong\\u{1b}; fix it");
         let error = error.downcast::<NotValid>().unwrap();

@@ -37,7 +37,9 @@ pub(crate) fn run(args: &GrantArgs) -> anyhow::Result<Done> {
             let mut items = AdminClient::new(&args.admin)?.list("/api/v1/grants")?;
             if args.output == ListOutput::Table {
                 let now = Timestamp::now();
-                items.iter_mut().for_each(|item| for_people(item, now));
+                for item in &mut items {
+                    for_people(item, now);
+                }
             }
             listing::list(args.output, &items, COLUMNS);
         }

@@ -51,7 +51,7 @@ pub(crate) fn said(fault: &Fault) -> String {
     for flaw in fault.problems() {
         let place =
             if flaw.line > 0 { format!("{}:{} ", flaw.line, flaw.column) } else { String::new() };
-        let kind = if flaw.severity == "warning" { "warning: " } else { "" };
+        let kind = flaw.severity.map(|severity| format!("{severity}: ")).unwrap_or_default();
         text = format!("{text}\n{place}{kind}{}", flaw.message);
     }
     text

@@ -135,7 +135,7 @@ fn a_grant_is_explained_with_what_it_has_used() {
     }
     assert!(revoked(&home).contains("the grant `none` is revoked"));
     let (_, text, _) = explain(&home, "team", &["echo"]);
-    assert!(text.contains("echo_rate: 2 of 2 used (30d)"), "{text}");
+    assert!(text.contains("echo_rate: 2 of 2 per 30d used"), "{text}");
     assert_eq!(rows(&home), before);
 }
 
