@@ -20,7 +20,7 @@ use crate::report::say;
 use crate::{root, target};
 
 /// How long the first scrape and the first evaluation may take.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(200);
 
 pub(crate) fn run() -> Result<()> {
