@@ -62,8 +62,10 @@ fn the_admin_token_opens_the_api_and_nothing_else_does() {
     let data = gate.home.path(".local/share/toolgate");
     let mode = fs::metadata(data.join("admin.token")).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
-    let line: Value =
+    let mut line: Value =
         serde_json::from_str(&fs::read_to_string(data.join("serve.json")).unwrap()).unwrap();
+    let config = line.as_object_mut().unwrap().remove("config");
+    assert_eq!(config, Some(gate.home.path("toolgate.yaml").to_str().unwrap().into()));
     assert_eq!(line, *gate.ready());
 
     let anonymous = Api::anonymous(&gate).ask("GET", "status", "");

@@ -60,8 +60,8 @@ fn check(home: &Home, echo: &str) {
         ("team", &["files__purge_all"], "deny (default deny) destructive"),
         ("team", &["purge_all"], "deny (default deny) destructive"),
         ("team", &["mine"], "allow other"),
-        ("team", &["dial"], "deny /tools/dial/require/0 other"),
-        ("team", &["dial", "--session-kind", "robot"], "allow other"),
+        ("team", &["dial"], "deny /tools/dial/require/0 write"),
+        ("team", &["dial", "--session-kind", "robot"], "allow write"),
         (
             "team",
             &["pay", "--class", "destructive"],
