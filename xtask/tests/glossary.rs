@@ -130,7 +130,7 @@ fn is_type(name: &str) -> bool {
 #[test]
 fn each_kind_of_difference_is_reported() {
     let page = "\n## Words\n\n| word | meaning | type |\n|---|---|---|\n| a | x | `One` |\n\
-        | a | y | `Gone` |\n\n## Names used twice\n\n| name | crates | reason |\n|---|---|---|\n\
+        \n## Words of one area\n\n| word | meaning | type |\n|---|---|---|\n| a | y | `Gone` |\n\n## Names used twice\n\n| name | crates | reason |\n|---|---|---|\n\
         | `Two` | `p`, `q` | because |\n| `One` | `p`, `q` | stale |\n| `Three` | `p`, `q` | moved |\n";
     let types = [("One", vec!["p"]), ("Two", vec!["q", "p"]), ("Three", vec!["p", "r"])];
     let more = [("New", vec!["p", "q"])];

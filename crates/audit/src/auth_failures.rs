@@ -117,9 +117,11 @@ fn row(failure: AuthFailure, count: Option<u64>, now: Timestamp) -> Draft {
     // Rows about sessions use their own code.
     let code = if of_sessions && reason.ends_with("token") { "token_refused" } else { reason };
     row.error_code = Some(code.into());
+    // Messages of rows about sessions begin with their code.
+    let start = if code == reason { String::new() } else { format!("{code}: ") };
     let what = words(reason);
     row.message =
-        Some(format!("refused on the listener `{listener}`: {what}, from {whence}").into());
+        Some(format!("{start}refused on the listener `{listener}`: {what}, from {whence}").into());
     row.client = from.map(Into::into);
     row.count = count;
     row
@@ -200,7 +202,9 @@ mod tests {
         assert_eq!(row.error_code.as_deref(), Some("token_refused"));
         assert_eq!(
             row.message.as_deref(),
-            Some("refused on the listener `sessions`: no token, from several addresses")
+            Some(
+                "token_refused: refused on the listener `sessions`: no token, from several addresses"
+            )
         );
     }
 }

@@ -30,8 +30,8 @@ pub(crate) async fn connect(gate: &Gate, path: &str, era: Era, name: &str) -> (C
     let url = format!("http://{}{path}", gate.mcp());
     let transport = StreamableHttpClientTransport::from_uri(url);
     let lifecycle = match era {
-        Era::Legacy => ClientLifecycleMode::Initialize,
-        Era::Modern => ClientLifecycleMode::Discover {
+        Era::Sessionful => ClientLifecycleMode::Initialize,
+        Era::Sessionless => ClientLifecycleMode::Discover {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         },
     };

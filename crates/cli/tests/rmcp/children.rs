@@ -44,5 +44,5 @@ fn config() -> String {
         let (name, program) = (era.server(), program.display());
         format!("  {name}: {{ command: '{program}', args: [{ASKED}, stdio, --era, {name}] }}\n")
     };
-    format!("servers:\n{}{}", child(Era::Legacy), child(Era::Modern))
+    format!("servers:\n{}{}", child(Era::Sessionful), child(Era::Sessionless))
 }

@@ -2,7 +2,7 @@
 //! rmcp's server, each with a handshake and without.
 //!
 //! `upstream.rs` is the server, `agent.rs` the client. This binary is also a server that toolgate
-//! starts as a child: `rmcp be-a-server stdio --era legacy`.
+//! starts as a child: `rmcp be-a-server stdio --era sessionful`.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

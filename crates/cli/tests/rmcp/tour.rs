@@ -7,7 +7,7 @@ use crate::upstream::{BOTH, Era, gate};
 
 pub(crate) async fn a_tour() {
     let gate = gate().await;
-    let (client, _) = connect(&gate, "/mcp/legacy", Era::Legacy, "anna").await;
+    let (client, _) = connect(&gate, "/mcp/sessionful", Era::Sessionful, "anna").await;
     let tools = client.list_all_tools().await.unwrap();
     assert_eq!(tools.iter().map(|tool| tool.name.as_ref()).collect::<Vec<_>>(), ["echo", "ask"]);
 

@@ -21,11 +21,11 @@ use crate::gate::Gate;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
-    Legacy,
-    Modern,
+    Sessionful,
+    Sessionless,
 }
 
-pub(crate) const BOTH: [Era; 2] = [Era::Legacy, Era::Modern];
+pub(crate) const BOTH: [Era; 2] = [Era::Sessionful, Era::Sessionless];
 
 struct Upstream(Era);
 
@@ -33,17 +33,17 @@ impl Era {
     /// What its server is called behind toolgate.
     pub(crate) fn server(self) -> &'static str {
         match self {
-            Self::Legacy => "legacy",
-            Self::Modern => "modern",
+            Self::Sessionful => "sessionful",
+            Self::Sessionless => "sessionless",
         }
     }
 }
 
 /// toolgate in front of a server of either era.
 pub(crate) async fn gate() -> Gate {
-    let (old, new) = (start(Era::Legacy).await, start(Era::Modern).await);
+    let (old, new) = (start(Era::Sessionful).await, start(Era::Sessionless).await);
     Gate::start(&format!(
-        "servers: {{ legacy: {{ url: \"{old}\" }}, modern: {{ url: \"{new}\" }} }}\n"
+        "servers: {{ sessionful: {{ url: \"{old}\" }}, sessionless: {{ url: \"{new}\" }} }}\n"
     ))
 }
 
@@ -63,7 +63,7 @@ async fn start(era: Era) -> String {
 impl ServerHandler for Upstream {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
-        if self.0 == Era::Modern {
+        if self.0 == Era::Sessionless {
             info.protocol_version = ProtocolVersion::V_2026_07_28;
         }
         info
@@ -71,10 +71,10 @@ impl ServerHandler for Upstream {
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         match self.0 {
-            Era::Legacy => {
+            Era::Sessionful => {
                 Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25))
             }
-            Era::Modern => Cow::Owned(vec![ProtocolVersion::V_2026_07_28]),
+            Era::Sessionless => Cow::Owned(vec![ProtocolVersion::V_2026_07_28]),
         }
     }
 
@@ -100,20 +100,20 @@ impl ServerHandler for Upstream {
         let arguments = Value::Object(request.arguments.unwrap_or_default());
         let text = match (request.name.as_ref(), self.0, request.input_responses) {
             ("echo", ..) => arguments.to_string(),
-            ("ask", Era::Legacy, _) => {
+            ("ask", Era::Sessionful, _) => {
                 report(&context).await;
                 let question = question(&arguments);
                 let answer = context.peer.create_message(question).await.expect("an answer");
                 serde_json::to_string(&answer.message).unwrap()
             }
-            ("ask", Era::Modern, None) => {
+            ("ask", Era::Sessionless, None) => {
                 report(&context).await;
                 let question = CreateMessageRequest::new(question(&arguments));
                 let asked = InputRequest::CreateMessage(question);
                 let asked = InputRequests::from([("model".to_owned(), asked)]);
                 return Ok(InputRequiredResult::new(Some(asked), Some("mine".to_owned())).into());
             }
-            ("ask", Era::Modern, Some(answers)) => {
+            ("ask", Era::Sessionless, Some(answers)) => {
                 assert_eq!(request.request_state.as_deref(), Some("mine"));
                 answers["model"].to_string()
             }
