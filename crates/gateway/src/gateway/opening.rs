@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use toolgate_admission::access::Grant;
 use toolgate_admission::answer_kind::AnswerKind;
 use toolgate_admission::list_kind::Kind;
-use toolgate_json::{peek, text};
+use toolgate_json::{entries, peek, text};
 use toolgate_mcp::{Incoming, Limits, Message, Payload, Request, Version, parse_server};
 use toolgate_upstream::era::Era;
 use toolgate_upstream::link::{HandshakeOutcome, Instances, Link, Parties, Server};
@@ -71,9 +71,7 @@ impl Gateway {
             Instances::Shared => link.opened(since).await,
         };
         match opened {
-            Ok(HandshakeOutcome::Accepted(answer)) => {
-                Ok(welcome(session, request, &answer, &server))
-            }
+            Ok(HandshakeOutcome::Accepted(answer)) => Ok(welcome(session, request, &answer, &link)),
             Ok(HandshakeOutcome::Rejected(answer)) => {
                 Err(NotOpened::Answer(with_id(&answer, request.id)))
             }
@@ -303,12 +301,7 @@ pub(super) fn release(all: &Mutex<HashMap<Arc<str>, usize>>, grant: &Arc<str>) {
 }
 
 /// The server's answer to `initialize`, for this agent.
-fn welcome(
-    session: &AgentSession,
-    request: &Request<'_>,
-    answer: &Bytes,
-    server: &Server,
-) -> Bytes {
+fn welcome(session: &AgentSession, request: &Request<'_>, answer: &Bytes, link: &Link) -> Bytes {
     let Ok(Incoming::One(Message::Response(response))) = parse_server(answer, &Limits::default())
     else {
         return answer.clone();
@@ -319,7 +312,12 @@ fn welcome(
     let raw = peek(result, &["protocolVersion"]).ok().flatten();
     let mut version = raw.and_then(text).and_then(|version| Version::parse(&version));
     let mut changes = vec![(id, request.id.to_owned())];
-    if server.settings.instances == Instances::Shared {
+    let capabilities = peek(result, &["capabilities"]).ok().flatten();
+    let fewer = capabilities.filter(|_| link.is_sessionless()).and_then(without_extensions);
+    if let (Some(all), Some(fewer)) = (capabilities, fewer) {
+        changes.push((all, fewer));
+    }
+    if link.server().settings.instances == Instances::Shared {
         // The server agreed on a version with toolgate; this agent may support an older one.
         let wanted = request
             .params
@@ -336,6 +334,16 @@ fn welcome(
     }
     let changes: Vec<_> = changes.iter().map(|(part, with)| (*part, with.as_str())).collect();
     rewrite(response.raw, &changes).unwrap_or_else(|_| answer.clone())
+}
+
+/// The capabilities without `extensions`, which sessionful protocols do not have; `None` if there are
+/// none.
+fn without_extensions(capabilities: &str) -> Option<String> {
+    let all = entries(capabilities).ok().flatten()?;
+    let count = all.len();
+    let kept = all.into_iter().filter(|(key, _)| text(key).as_deref() != Some("extensions"));
+    let kept: Vec<_> = kept.map(|(key, value)| format!("{key}:{value}")).collect();
+    (kept.len() < count).then(|| format!("{{{}}}", kept.join(",")))
 }
 
 /// The server's rejection of `initialize`, for this agent.

@@ -11,6 +11,7 @@ use toolgate_admission::list_kind::Kind;
 use toolgate_admission::task_call::CreatedTask;
 use toolgate_json::{Edit, entries, peek, text};
 use toolgate_mcp::code;
+use toolgate_mcp::sessionless::key;
 
 use super::Link;
 use super::waiting::{AgentWaiter, Bridge, ListFilter};
@@ -243,12 +244,30 @@ fn for_sessionful(result: &str) -> Option<String> {
     let is_newer =
         |raw: &str| text(raw).is_some_and(|key| SESSIONLESS_MEMBERS.contains(&key.as_ref()));
     let all = entries(result).ok().flatten()?;
-    if !all.iter().any(|(key, _)| is_newer(key)) {
+    let meta = all.iter().find(|(key, _)| text(key).as_deref() == Some("_meta"));
+    let meta = meta.and_then(|(_, meta)| without_server_info(meta));
+    if meta.is_none() && !all.iter().any(|(key, _)| is_newer(key)) {
         return None;
     }
     let kept = all.into_iter().filter(|(key, _)| !is_newer(key));
+    let kept = kept.filter_map(|(key, value)| match &meta {
+        Some(meta) if text(key).as_deref() == Some("_meta") => {
+            (meta != "{}").then(|| format!("{key}:{meta}"))
+        }
+        _ => Some(format!("{key}:{value}")),
+    });
+    Some(format!("{{{}}}", kept.collect::<Vec<_>>().join(",")))
+}
+
+/// The `_meta` of a result without the description of the server, which sessionful protocols send
+/// once; `None` if it has none.
+fn without_server_info(meta: &str) -> Option<String> {
+    let is_info = |raw: &str| text(raw).as_deref() == Some(key::SERVER_INFO);
+    let all = entries(meta).ok().flatten()?;
+    let count = all.len();
+    let kept = all.into_iter().filter(|(key, _)| !is_info(key));
     let kept: Vec<_> = kept.map(|(key, value)| format!("{key}:{value}")).collect();
-    Some(format!("{{{}}}", kept.join(",")))
+    (kept.len() < count).then(|| format!("{{{}}}", kept.join(",")))
 }
 
 /// Marks a filtered list as private to its grant.
@@ -271,6 +290,18 @@ mod tests {
             (
                 r#"{"tools":[{"ttlMs":1}],"ttlMs":0,"cacheScope":"public","resultType":"complete"}"#,
                 Some(r#"{"tools":[{"ttlMs":1}]}"#),
+            ),
+            (
+                r#"{"content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n"},"k":1.0}}"#,
+                Some(r#"{"content":[],"_meta":{"k":1.0}}"#),
+            ),
+            (
+                r#"{"_meta":{"io.modelcontextprotocol\u002fserverInfo":{}},"resultType":"complete"}"#,
+                Some("{}"),
+            ),
+            (
+                r#"{"_meta":{},"content":[{"_meta":{"io.modelcontextprotocol/serverInfo":1}}]}"#,
+                None,
             ),
             ("7", None),
         ];

@@ -55,6 +55,34 @@ async fn a_shared_server_knows_whom_it_asks() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn agents_of_a_shared_server_see_the_form_of_their_own_protocol() {
+    const INFO: &str = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n"},"k":1.0}"#;
+    let discovered = DISCOVERED
+        .replace(r#""capabilities":{"#, r#""capabilities":{"extensions":{"example/x":{}},"#);
+    for kind in [Kind::Child, Kind::Http] {
+        let (harness, mut peer) = Harness::of(shared("files"), Peer::modern(kind, &discovered));
+        let (agent, mut line) = older(&harness, &mut peer).await;
+        let capabilities = peek(&agent.welcome, &["result", "capabilities"]).unwrap().unwrap();
+        assert_eq!(
+            capabilities,
+            r#"{"tools":{"listChanged":true},"resources":{"subscribe":true}}"#
+        );
+        let mut reply = agent.ask(&older_call("7"));
+        let sent = called(&mut line).await;
+        sent.answer(&format!(r#"{{"resultType":"complete","content":[],{INFO}}}"#));
+        assert_eq!(
+            reply.message().await,
+            r#"{"jsonrpc":"2.0","id":7,"result":{"content":[],"_meta":{"k":1.0}}}"#
+        );
+        let reply = Client::of_files(&harness).ask(&ask("tools/call", CALL));
+        let sent = line.next().await;
+        sent.answer(&format!(r#"{{"resultType":"complete","content":[],{INFO}}}"#));
+        let answer = reply.answer().await;
+        assert!(answer.ends_with(&format!(r#""content":[],{INFO}}}}}"#)), "{answer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_shared_server_refuses_is_remembered() {
     let (harness, mut peer) = Harness::of(shared("files"), Peer::silent(Kind::Child));
     let opening = harness.opening("files");
