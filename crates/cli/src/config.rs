@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolgate_config::{Config, PolicySource, schema};
+use toolgate_config::{Config, PolicySource, Syslog, schema};
 use toolgate_control::{
     Finding, Inputs, PolicyError, PolicyFiles, policy_check, unsafe_start, visible,
 };
+use toolgate_os::datagram;
 use toolgate_policy::Known;
 use toolgate_store_sqlite::ReadOnlyStore;
 
@@ -41,7 +42,8 @@ fn check(file: &Path, output: CheckOutput) -> anyhow::Result<Done> {
     let (mut valid, problems, policies) = match Config::load(file, &Here) {
         Ok(loaded) => {
             let mut problems = unsafe_start::problems(&loaded, has_stored_grants(&loaded.config));
-            let found = policies(file, &loaded.config);
+            let mut found = places(file, &loaded.config);
+            found.extend(policies(file, &loaded.config));
             let valid = problems.is_empty();
             problems.extend(loaded.warnings);
             problems.sort_by_key(|problem| (problem.line, problem.column));
@@ -82,11 +84,35 @@ fn has_stored_grants(config: &Config) -> bool {
     stored.is_some_and(|stored| stored.grants.iter().any(|grant| grant.revoked.is_none()))
 }
 
-/// A finding in a policy, with the document it is in.
+/// A finding in a policy, with the document it is in, or about a place without a position.
 struct Found {
     is_error: bool,
     text: String,
     json: Value,
+}
+
+/// Places that `serve` could not use: the data folder and copies of checkpoints.
+fn places(file: &Path, config: &Config) -> Vec<Found> {
+    let is_folder = |path: &Path| path.is_dir();
+    let data = config.data.as_deref().filter(|path| path.exists() && !is_folder(path));
+    let data = data.map(|path| ("data", path, "it is not a folder".to_owned()));
+    let copy = config.audit.checkpoint_file.as_deref().and_then(|path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let why = match folder {
+            _ if is_folder(path) => "it is a folder",
+            Some(folder) if !is_folder(folder) => "its folder does not exist",
+            _ => return None,
+        };
+        Some(("audit.checkpoints.file", path, why.to_owned()))
+    });
+    let socket = match &config.audit.checkpoint_syslog {
+        Some(Syslog::Socket(path)) => datagram::check(path)
+            .err()
+            .map(|error| ("audit.checkpoints.syslog", path.as_path(), error.to_string())),
+        _ => None,
+    };
+    let found = [data, copy, socket].into_iter().flatten();
+    found.map(|(key, path, why)| Found::unusable(key, path, &why, file)).collect()
 }
 
 /// Errors and warnings in policies; `serve` would refuse the file for the errors.
@@ -119,6 +145,18 @@ impl Found {
             members.insert("file".to_owned(), file.into());
         }
         Self { is_error: finding.is_error(), text: finding.text, json }
+    }
+
+    fn unusable(key: &str, path: &Path, why: &str, file: &Path) -> Self {
+        let message = format!("`{key}` is `{}`, which cannot be used: {why}", path.display());
+        let hint = "create it, or name another place";
+        let file = file.display().to_string();
+        let text = format!("{file}: error[TG1015]: {message}; {hint}\n");
+        let json = json!({
+            "code": "TG1015", "severity": "error", "file": file, "line": 0, "column": 0,
+            "message": message, "hint": hint,
+        });
+        Self { is_error: true, text, json }
     }
 
     fn unreadable(policy: &str, error: &PolicyError, file: &str) -> Self {

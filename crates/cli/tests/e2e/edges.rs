@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::agent::{Agent, initialize_with};
 use crate::api::Api;
-use crate::gate::{Gate, Home, eventually};
+use crate::gate::{Gate, Home, LISTEN, eventually};
 use crate::peer::{Peer, gate_with_peer};
 use crate::wire::{Connection, get};
 
@@ -31,6 +31,36 @@ fn settings_with_unknown_values_are_rejected() {
         }
     }
     home.configure("version: 1\nservers: { a: { command: x, pin: strict, validate: true } }\n");
+    assert_eq!(home.run(&["config", "check"]).status.code(), Some(0));
+}
+
+/// `config check` reports the places that `serve` cannot use.
+#[test]
+fn places_that_cannot_be_used_are_reported_by_both() {
+    for (place, key) in [
+        ("data: ./file", "`data`"),
+        ("audit: { checkpoints: { file: ./none/copy } }", "`audit.checkpoints.file`"),
+        ("audit: { checkpoints: { file: ./folder } }", "`audit.checkpoints.file`"),
+        ("audit: { checkpoints: { syslog: /none/socket } }", "`audit.checkpoints.syslog`"),
+    ] {
+        let home = Home::new();
+        fs::write(home.path("file"), "").unwrap();
+        fs::create_dir(home.path("folder")).unwrap();
+        home.configure(&format!("version: 1\n{LISTEN}\n{place}\n"));
+        assert_eq!(home.run(&["serve"]).status.code(), Some(2), "{place}");
+        let output = home.run(&["config", "check"]);
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{place}: {printed}");
+        assert!(printed.contains(key) && printed.contains("not valid: 1 problem"), "{printed}");
+        let output = home.run(&["config", "check", "-o", "json"]);
+        let judged: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(
+            (&judged["valid"], &judged["problems"][0]["code"]),
+            (&json!(false), &json!("TG1015"))
+        );
+    }
+    let home = Home::new();
+    home.configure("version: 1\ndata: ./new\naudit: { checkpoints: { file: ./copy } }\n");
     assert_eq!(home.run(&["config", "check"]).status.code(), Some(0));
 }
 
