@@ -104,11 +104,15 @@ pub(super) fn shown(statuses: &Statuses) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
+/// How the suite ends the names of its folders; `0` is any digit.
+const TIME: &str = "-0000-00-00T00-00-00-000Z";
+
 /// The scenario of a folder that the suite made, `SCENARIO-TIME` or `server-SCENARIO-TIME`.
 pub(super) fn scenario(folder: &str) -> Option<&str> {
     let rest = folder.strip_prefix("server-").unwrap_or(folder);
-    let (time, _) = rest.rmatch_indices("-20").find(|(at, _)| {
-        rest.get(at + 1..).is_some_and(|time| time.contains('T') && time.ends_with('Z'))
-    })?;
-    rest.get(..time)
+    let (name, time) = rest.split_at_checked(rest.len().checked_sub(TIME.len())?)?;
+    let fits = |(form, found): (char, char)| {
+        if form == '0' { found.is_ascii_digit() } else { found == form }
+    };
+    TIME.chars().zip(time.chars()).all(fits).then_some(name)
 }
