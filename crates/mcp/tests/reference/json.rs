@@ -29,7 +29,8 @@ fn keys_of(method: &str) -> Option<&'static [&'static str]> {
         method if STRICT.contains(&method) => Some(&PARAMS),
         "resources/subscribe" | "resources/unsubscribe" => Some(&["uri", "_meta"]),
         "completion/complete" => Some(&["ref", "argument", "context", "_meta"]),
-        "tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel" => {
+        // Also methods that the protocol does not define.
+        method if method.starts_with("tasks/") && method != "tasks/list" => {
             Some(&["taskId", "requestState", "inputResponses", "_meta"])
         }
         "tasks/list"
