@@ -44,7 +44,7 @@ struct Target<'a> {
     package: &'a str,
     version: &'a str,
     date: &'a str,
-    /// The digest of what the classifier says about the labelled tools: that of the classes below.
+    /// The digest of the classes that the classifier assigns to the labelled tools, below.
     classifier: &'a str,
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Place<'r> {
 }
 
 impl HoldRoom {
-    /// A place for a call of this grant with so many bytes of arguments; `None` if there is none.
+    /// Reserves a place for a call of this grant with `bytes` of arguments; `None` if a limit is reached.
     pub(crate) fn take(&self, grant: &Arc<str>, bytes: usize) -> Option<Place<'_>> {
         let mut all = self.0.lock();
         let taken = all.get(grant).copied().unwrap_or_default();

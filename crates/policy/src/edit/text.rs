@@ -1,4 +1,4 @@
-//! Where a member or an item stands in the text of a document, and how it is cut out or put in.
+//! Finds a member or an item in the text of a document, and removes or inserts it.
 //!
 //! Invariant: the text outside the edited part stays as it is; comments, order and spelling survive.
 

@@ -57,7 +57,7 @@ pub(super) struct Pause {
 }
 
 impl State {
-    /// Takes the relayed answer; if there is none, accepts one from now on.
+    /// Takes the relayed answer. Without one, accepts one from now on.
     pub(super) fn welcome(&mut self) -> Option<RelayReader> {
         match std::mem::replace(&mut self.relaying, Relaying::Welcome) {
             Relaying::Begun(relay_reader) => {
@@ -68,7 +68,7 @@ impl State {
         }
     }
 
-    /// Takes the relayed answer; if there is none, accepts none from now on.
+    /// Takes the relayed answer. Without one, rejects later ones.
     pub(super) fn decline(&mut self) -> Option<RelayReader> {
         let begun = self.welcome();
         if begun.is_none() {
@@ -88,7 +88,7 @@ impl State {
         self.paused.is_some_and(|paused| self.reader > paused)
     }
 
-    /// Number of the newest message; 0 if there is none.
+    /// Number of the newest message; 0 before the first.
     pub(super) fn last(&self) -> u64 {
         self.front - 1 + self.events.len() as u64
     }

@@ -52,7 +52,7 @@ pub(crate) struct Limit {
 }
 
 impl Limit {
-    /// Whether its window is none of those that can be chosen.
+    /// Whether its window is not among those that can be chosen.
     pub(crate) fn has_own_window(&self) -> bool {
         !matches!(self.window.as_str(), "minute" | "hour" | "day")
     }
